@@ -5,19 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from parallelrun_api import active_jobs as unended
+from parallelrun_api.readable import readable
 from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.computes.definition import Compute
 from parallelrun_core.computes.document import read_definition
 from parallelrun_core.computes.kinds import MANUAL
 from parallelrun_core.computes.selection import computes_in
-from parallelrun_core.errors import Conflict, CorruptLog, InvalidInput, NewerSchema, NotFound
+from parallelrun_core.errors import Conflict, InvalidInput
 from parallelrun_core.folder.unreadable import UNREADABLE
 from parallelrun_core.schedules.store import ScheduleStore
-from parallelrun_core.service import telemetry
 from parallelrun_core.store.provisioning import Provisioning, ProvisioningStatus
 from parallelrun_core.store.registry import Registry
-
-log = telemetry.logger()
 
 
 class ComputeService:
@@ -32,13 +30,7 @@ class ComputeService:
 
     def all(self) -> list[Compute]:
         """All of them, by name; one whose file is damaged is left out, and logged."""
-        readable = []
-        for name in self._catalog.names():
-            try:
-                readable.append(self._catalog.get(name))
-            except (CorruptLog, NewerSchema, NotFound) as error:
-                log.warning("compute_unreadable", compute=name, error=error.message)
-        return readable
+        return readable("compute", self._catalog.names(), self._catalog.get)
 
     def get(self, name: str) -> Compute:
         """Return one of them. Raises NotFound."""

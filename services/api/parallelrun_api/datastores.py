@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from parallelrun_api.readable import readable
 from parallelrun_core.datastores.bound_secrets import BoundSecrets
 from parallelrun_core.datastores.catalog import datastore_catalog
 from parallelrun_core.datastores.definition import Datastore
 from parallelrun_core.datastores.document import read_definition
 from parallelrun_core.errors import Conflict, CorruptLog, InvalidInput, NewerSchema, NotFound
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.service import telemetry
 from parallelrun_core.storage.location import in_datastore
 from parallelrun_core.storage.objects.allowed import is_below
 from parallelrun_core.storage.path_rule import PathRule, Places
 from parallelrun_core.store.registry import Registry
-
-log = telemetry.logger()
 
 
 class DatastoreService:
@@ -32,13 +30,7 @@ class DatastoreService:
 
     def all(self) -> list[Datastore]:
         """All of them, by name; one whose file is damaged is left out, and logged."""
-        readable = []
-        for name in self._catalog.names():
-            try:
-                readable.append(self._catalog.get(name))
-            except (CorruptLog, NewerSchema, NotFound) as error:
-                log.warning("datastore_unreadable", datastore=name, error=error.message)
-        return readable
+        return readable("datastore", self._catalog.names(), self._catalog.get)
 
     def get(self, name: str) -> Datastore:
         """Return one of them. Raises NotFound."""

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
+from parallelrun_api.readable import readable
 from parallelrun_core.limits.catalog import limit_catalog
 from parallelrun_core.limits.definition import Limit, read_limit
-from parallelrun_core.service import telemetry
-
-log = telemetry.logger()
 
 
 class LimitService:
@@ -20,13 +17,7 @@ class LimitService:
 
     def all(self) -> list[Limit]:
         """Return all limits, by name; one whose file is damaged is left out, and logged."""
-        readable = []
-        for name in self._catalog.names():
-            try:
-                readable.append(self._catalog.get(name))
-            except (CorruptLog, NewerSchema, NotFound) as error:
-                log.warning("limit_unreadable", limit=name, error=error.message)
-        return readable
+        return readable("limit", self._catalog.names(), self._catalog.get)
 
     def get(self, name: str) -> Limit:
         """Return one limit. Raises NotFound."""

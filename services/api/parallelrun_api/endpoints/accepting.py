@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import msgspec
 
 from parallelrun_api.people.person import CURRENT
+from parallelrun_api.readable import readable
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.code import store_code, store_steps_code
 from parallelrun_api.submission.step_problems import StepProblems
@@ -24,10 +25,9 @@ from parallelrun_core.endpoints.document import DeploymentReading, checked_name,
 from parallelrun_core.endpoints.invoking import job_document, read_invocation
 from parallelrun_core.endpoints.records import Deployment, Endpoint, Slot
 from parallelrun_core.endpoints.store import EndpointStore
-from parallelrun_core.errors import CorruptLog, InvalidInput, NewerSchema, NotFound
+from parallelrun_core.errors import InvalidInput, NotFound
 from parallelrun_core.intake.reading import Reading, read_job
 from parallelrun_core.names.assets import code_called
-from parallelrun_core.service import telemetry
 from parallelrun_core.spec import JobSpec, PipelineSpec
 from parallelrun_core.spec.pipeline_steps import known_part, leaf_steps, with_steps
 from parallelrun_core.wire.masking import masked_spec
@@ -35,8 +35,6 @@ from parallelrun_core.wire.masking import masked_spec
 if TYPE_CHECKING:
     from parallelrun_api.submission.submissions import Submissions
     from parallelrun_core.names.assets import Names
-
-log = telemetry.logger()
 
 
 class Endpoints:
@@ -60,13 +58,7 @@ class Endpoints:
 
     def all(self) -> list[answers.BatchEndpoint]:
         """All endpoints, by name; one that can't be read is left out, and logged."""
-        items = []
-        for name in self._store.names():
-            try:
-                items.append(self.get(name))
-            except (CorruptLog, NewerSchema, NotFound) as error:
-                log.warning("endpoint_unreadable", endpoint=name, error=error.message)
-        return items
+        return readable("endpoint", self._store.names(), self.get)
 
     def get(self, name: str) -> answers.BatchEndpoint:
         """Return one endpoint. Raises NotFound."""

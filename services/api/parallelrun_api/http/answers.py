@@ -24,3 +24,8 @@ def encoded_answer(text: str, status: int = 200, headers: dict[str, str] | None 
         headers={"Cache-Control": "no-store", **(headers or {})},
         media_type="application/json",
     )
+
+
+def no_content() -> Response:
+    """Return the answer of a request that leaves nothing to show."""
+    return Response(status_code=204, headers={"Cache-Control": "no-store"})

@@ -9,11 +9,11 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from parallelrun_api.context import Context, Ctx
-from parallelrun_api.http.answers import json_answer
+from parallelrun_api.http.answers import json_answer, no_content
 from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, page_answer
 from parallelrun_api.models import Kind, LabelRequest
-from parallelrun_api.routes.responses import problems
-from parallelrun_api.submission.upload import FORM_TYPE, JSON_TYPE, YAML_TYPES, read_document_and_files
+from parallelrun_api.routes.responses import document_body, problems, zip_form
+from parallelrun_api.submission.upload import read_document_and_files
 from parallelrun_core.answers.assets import Asset, AssetLabels, AssetPage, SitePlaces
 from parallelrun_core.layout import asset_files
 from parallelrun_core.names.assets import NAME_PATTERN
@@ -29,31 +29,16 @@ _DOCUMENT: Final[dict[str, Any]] = {
     "type": "object",
     "description": "As Azure ML's YAML of such an asset; see docs/assets.md. `name` and `version` may be left out.",
 }
-_BODY: Final[dict[str, Any]] = {
-    "requestBody": {
-        "required": True,
-        "description": "A document, or a form of a document and a zip of its files.",
-        "content": {
-            JSON_TYPE: {"schema": _DOCUMENT},
-            **{kind: {"schema": _DOCUMENT, "examples": {"data": {"value": _EXAMPLE_YAML}}} for kind in YAML_TYPES},
-            FORM_TYPE: {
-                "schema": {
-                    "type": "object",
-                    "required": ["spec", "content"],
-                    "properties": {
-                        "spec": {"type": "string", "description": "A document, whose `path` is a name in the zip."},
-                        "content": {
-                            "type": "string",
-                            "contentMediaType": "application/zip",
-                            "description": "A zip with one file or folder; of code, with what is in its folder.",
-                        },
-                    },
-                },
-                "encoding": {"content": {"contentType": "application/zip"}},
-            },
-        },
-    }
-}
+_BODY: Final = document_body(
+    _DOCUMENT,
+    "A document, or a form of a document and a zip of its files.",
+    example=("data", _EXAMPLE_YAML),
+    form=zip_form(
+        "content",
+        "A document, whose `path` is a name in the zip.",
+        "A zip with one file or folder; of code, with what is in its folder.",
+    ),
+)
 KindOf = Annotated[Kind, Path(description="Type of assets.", examples=["data"])]
 Name = Annotated[str, Path(description="Name of an asset.", pattern=NAME_PATTERN, examples=["images"])]
 Version = Annotated[str, Path(description="One of its versions.", pattern=NAME_PATTERN, examples=["3"])]
@@ -202,7 +187,7 @@ def put_asset_label(kind: KindOf, asset: Name, label: Label, body: LabelRequest,
 def delete_asset_label(kind: KindOf, asset: Name, label: Label, context: Ctx) -> Response:
     """Forget a label; the version stays."""
     context.assets.remove_label(kind, asset, label)
-    return Response(status_code=204, headers={"Cache-Control": "no-store"})
+    return no_content()
 
 
 @router.post(

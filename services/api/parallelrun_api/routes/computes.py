@@ -8,9 +8,9 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Path, Request, Response
 
 from parallelrun_api.context import Ctx
-from parallelrun_api.http.answers import json_answer
-from parallelrun_api.routes.responses import problems
-from parallelrun_api.submission.upload import JSON_TYPE, YAML_TYPES, read_document
+from parallelrun_api.http.answers import json_answer, no_content
+from parallelrun_api.routes.responses import defined, document_body, problems
+from parallelrun_api.submission.upload import read_document
 from parallelrun_api.views.shown import rfc3339
 from parallelrun_core.answers.computes import Compute, ComputeList, ComputeNode, ComputeStatus
 from parallelrun_core.computes.catalog import definition_fields
@@ -36,17 +36,12 @@ _DEFINITION: Final[dict[str, Any]] = {
         "mapping": {kind: f"#/components/schemas/{schema}" for kind, schema in SCHEMAS.items()},
     },
 }
-_BODY: Final[dict[str, Any]] = {
-    "requestBody": {
-        "required": True,
-        "description": "A definition, without any secret; one of Azure ML's, of type `amlcompute`, is taken as well. "
-        "`name` may be left out.",
-        "content": {
-            JSON_TYPE: {"schema": _DEFINITION},
-            **{kind: {"schema": _DEFINITION, "examples": {"local": {"value": _EXAMPLE_YAML}}} for kind in YAML_TYPES},
-        },
-    }
-}
+_BODY: Final = document_body(
+    _DEFINITION,
+    "A definition, without any secret; one of Azure ML's, of type `amlcompute`, is taken as well. `name` may be left "
+    "out.",
+    example=("local", _EXAMPLE_YAML),
+)
 Name = Annotated[str, Path(description="Name of a compute.", pattern=NAME_PATTERN, examples=["cpu-cluster"])]
 
 
@@ -68,7 +63,7 @@ def get_compute(compute: Name, context: Ctx) -> Response:
     summary="Define a compute",
     response_model=Compute,
     response_description="It is defined anew.",
-    responses={201: {"model": Compute, "description": "It is defined."}, **problems(400, 403, 404, 413, 415)},
+    responses=defined(Compute),
     openapi_extra=_BODY,
 )
 async def put_compute(compute: Name, request: Request, context: Ctx) -> Response:
@@ -93,7 +88,7 @@ def delete_compute(compute: Name, request: Request, context: Ctx) -> Response:
     (409). Who may is as for defining one."""
     context.operators.check(request.state.token_name)
     context.computes.remove(compute)
-    return Response(status_code=204, headers={"Cache-Control": "no-store"})
+    return no_content()
 
 
 def _shown(compute: Definition, status: Status | None) -> Compute:

@@ -8,9 +8,9 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Path, Request, Response
 
 from parallelrun_api.context import Ctx
-from parallelrun_api.http.answers import json_answer
-from parallelrun_api.routes.responses import problems
-from parallelrun_api.submission.upload import JSON_TYPE, YAML_TYPES, read_document
+from parallelrun_api.http.answers import json_answer, no_content
+from parallelrun_api.routes.responses import defined, document_body, problems
+from parallelrun_api.submission.upload import read_document
 from parallelrun_core.answers.cluster import Datastore, DatastoreList
 from parallelrun_core.datastores.definition import NAME_PATTERN, OF_TYPE
 from parallelrun_core.datastores.definition import Datastore as Definition
@@ -27,16 +27,11 @@ _DEFINITION: Final[dict[str, Any]] = {
     "oneOf": [{"$ref": f"#/components/schemas/{model.__name__}"} for model in OF_TYPE.values()],
     "discriminator": {"propertyName": "type"},
 }
-_BODY: Final[dict[str, Any]] = {
-    "requestBody": {
-        "required": True,
-        "description": "A definition, without any secret; for Azure's stores as in Azure ML. `name` may be left out.",
-        "content": {
-            JSON_TYPE: {"schema": _DEFINITION},
-            **{kind: {"schema": _DEFINITION, "examples": {"s3": {"value": _EXAMPLE_YAML}}} for kind in YAML_TYPES},
-        },
-    }
-}
+_BODY: Final = document_body(
+    _DEFINITION,
+    "A definition, without any secret; for Azure's stores as in Azure ML. `name` may be left out.",
+    example=("s3", _EXAMPLE_YAML),
+)
 Name = Annotated[str, Path(description="Name of a datastore.", pattern=NAME_PATTERN, examples=["images"])]
 
 
@@ -57,7 +52,7 @@ def get_datastore(datastore: Name, context: Ctx) -> Response:
     summary="Define a datastore",
     response_model=Datastore,
     response_description="It is defined anew.",
-    responses={201: {"model": Datastore, "description": "It is defined."}, **problems(400, 403, 404, 413, 415)},
+    responses=defined(Datastore),
     openapi_extra=_BODY,
 )
 async def put_datastore(datastore: Name, request: Request, context: Ctx) -> Response:
@@ -79,7 +74,7 @@ async def put_datastore(datastore: Name, request: Request, context: Ctx) -> Resp
 def delete_datastore(datastore: Name, context: Ctx) -> Response:
     """Forget a datastore. One that a job uses which has not ended can't be deleted (409)."""
     context.datastores.remove(datastore)
-    return Response(status_code=204, headers={"Cache-Control": "no-store"})
+    return no_content()
 
 
 def _shown(datastore: Definition) -> Datastore:

@@ -9,15 +9,12 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 
 from parallelrun_api.context import Ctx
-from parallelrun_api.http.answers import encoded, encoded_answer, json_answer
+from parallelrun_api.http.answers import encoded, encoded_answer, json_answer, no_content
 from parallelrun_api.people.person import CURRENT
-from parallelrun_api.routes.responses import TraceParent, problems
+from parallelrun_api.routes.responses import TraceParent, defined, document_body, problems, zip_form
 from parallelrun_api.submission.forms import CODE
 from parallelrun_api.submission.idempotency import checked_key
 from parallelrun_api.submission.upload import (
-    FORM_TYPE,
-    JSON_TYPE,
-    YAML_TYPES,
     read_document,
     read_document_and_files,
 )
@@ -39,27 +36,11 @@ _DEPLOYMENT: Final[dict[str, Any]] = {
 }
 
 
-def _documents(schema: dict[str, Any], description: str) -> dict[str, Any]:
-    content: dict[str, Any] = {kind: {"schema": schema} for kind in (JSON_TYPE, *YAML_TYPES)}
-    return {"requestBody": {"required": True, "description": description, "content": content}}
-
-
-_DEPLOYMENT_BODY: Final = _documents(_DEPLOYMENT, "A document, or a form of a document and a zip of its code.")
-_DEPLOYMENT_BODY["requestBody"]["content"][FORM_TYPE] = {
-    "schema": {
-        "type": "object",
-        "required": ["spec", "code"],
-        "properties": {
-            "spec": {"type": "string", "description": "A document, whose job has no `code`."},
-            "code": {
-                "type": "string",
-                "contentMediaType": "application/zip",
-                "description": "A zip of the folder with the scoring script.",
-            },
-        },
-    },
-    "encoding": {"code": {"contentType": "application/zip"}},
-}
+_DEPLOYMENT_BODY: Final = document_body(
+    _DEPLOYMENT,
+    "A document, or a form of a document and a zip of its code.",
+    form=zip_form("code", "A document, whose job has no `code`.", "A zip of the folder with the scoring script."),
+)
 _INVOCATION: Final[dict[str, Any]] = {
     "type": "object",
     "description": "See docs/batch-endpoints.md.",
@@ -101,8 +82,8 @@ def get_batch_endpoint(endpoint: Name, context: Ctx) -> Response:
     summary="Define a batch endpoint",
     response_model=BatchEndpoint,
     response_description="It is defined anew. Its deployments stay.",
-    responses={201: {"model": BatchEndpoint, "description": "It is defined."}, **problems(400, 403, 404, 413, 415)},
-    openapi_extra=_documents(_ENDPOINT, "A document."),
+    responses=defined(BatchEndpoint),
+    openapi_extra=document_body(_ENDPOINT, "A document."),
 )
 async def put_batch_endpoint(endpoint: Name, request: Request, context: Ctx) -> Response:
     """Define a batch endpoint, durably."""
@@ -122,7 +103,7 @@ async def put_batch_endpoint(endpoint: Name, request: Request, context: Ctx) -> 
 def delete_batch_endpoint(endpoint: Name, context: Ctx) -> Response:
     """Forget a batch endpoint and its deployments. Jobs that they have made go on."""
     context.endpoints.remove(endpoint)
-    return Response(status_code=204, headers={"Cache-Control": "no-store"})
+    return no_content()
 
 
 @router.post(
@@ -132,7 +113,7 @@ def delete_batch_endpoint(endpoint: Name, context: Ctx) -> Response:
     response_model=Job,
     response_description="The job is accepted, durably.",
     responses=problems(400, 403, 404, 409, 413, 415),
-    openapi_extra=_documents(_INVOCATION, "What is given: data, and settings other than the deployment's."),
+    openapi_extra=document_body(_INVOCATION, "What is given: data, and settings other than the deployment's."),
 )
 async def invoke_batch_endpoint(
     endpoint: Name,
@@ -220,4 +201,4 @@ async def put_batch_deployment(
 def delete_batch_deployment(endpoint: Name, deployment: Deployment, context: Ctx) -> Response:
     """Forget a deployment. Jobs that it has made go on."""
     context.endpoints.remove_deployment(endpoint, deployment)
-    return Response(status_code=204, headers={"Cache-Control": "no-store"})
+    return no_content()

@@ -25,9 +25,9 @@ from parallelrun_api.http.paging import (
     page_answer,
 )
 from parallelrun_api.people.person import CURRENT
-from parallelrun_api.routes.responses import JobId, TraceParent, problems
+from parallelrun_api.routes.responses import JobId, TraceParent, document_body, problems, zip_form
 from parallelrun_api.submission.idempotency import checked_key
-from parallelrun_api.submission.upload import FORM_TYPE, JSON_TYPE, YAML_TYPES, read_upload
+from parallelrun_api.submission.upload import read_upload
 from parallelrun_api.views.job_search import JobQuery, Order
 from parallelrun_api.views.jobs import JobFilter
 from parallelrun_api.views.shown import etag, matches
@@ -76,35 +76,17 @@ _SPEC: Final[dict[str, Any]] = {
         },
     ]
 }
-_SUBMIT_BODY: Final[dict[str, Any]] = {
-    "requestBody": {
-        "required": True,
-        "description": "A job spec, or a form of a job spec and a zip of the code. All paths are paths on the server. "
-        "Only in a form, a step of a pipeline may name a folder of the zip as its `code`.",
-        "content": {
-            JSON_TYPE: {"schema": _SPEC},
-            **{kind: {"schema": _SPEC, "examples": {"digits": {"value": _EXAMPLE_YAML}}} for kind in YAML_TYPES},
-            FORM_TYPE: {
-                "schema": {
-                    "type": "object",
-                    "required": ["spec", "code"],
-                    "properties": {
-                        "spec": {
-                            "type": "string",
-                            "description": "A job spec without `code`, or a pipeline, as YAML or JSON.",
-                        },
-                        "code": {
-                            "type": "string",
-                            "contentMediaType": "application/zip",
-                            "description": "A zip of the folder with the entry script, or of those of all steps.",
-                        },
-                    },
-                },
-                "encoding": {"code": {"contentType": "application/zip"}},
-            },
-        },
-    }
-}
+_SUBMIT_BODY: Final = document_body(
+    _SPEC,
+    "A job spec, or a form of a job spec and a zip of the code. All paths are paths on the server. Only in a form, a "
+    "step of a pipeline may name a folder of the zip as its `code`.",
+    example=("digits", _EXAMPLE_YAML),
+    form=zip_form(
+        "code",
+        "A job spec without `code`, or a pipeline, as YAML or JSON.",
+        "A zip of the folder with the entry script, or of those of all steps.",
+    ),
+)
 _ETAG: Final = {"ETag": {"description": "Changes whenever the job does.", "schema": {"type": "string"}}}
 _LOCATION: Final = {"Location": {"description": "The path of the job.", "schema": {"type": "string"}}}
 

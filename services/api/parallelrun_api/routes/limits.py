@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Path, Request, Response
 
 from parallelrun_api.context import Ctx
-from parallelrun_api.http.answers import json_answer
-from parallelrun_api.routes.responses import problems
-from parallelrun_api.submission.upload import JSON_TYPE, YAML_TYPES, read_document
+from parallelrun_api.http.answers import json_answer, no_content
+from parallelrun_api.routes.responses import defined, document_body, problems
+from parallelrun_api.submission.upload import read_document
 from parallelrun_core.answers.cluster import RateLimit, RateLimitList
 from parallelrun_core.limits.definition import NAME_PATTERN, Limit
 
@@ -18,16 +18,7 @@ router = APIRouter(prefix="/v1", tags=["limits"])
 
 _SCHEMA: Final = {"$ref": "#/components/schemas/Limit"}
 _EXAMPLE_YAML: Final = "requests_per_minute: 3000\ntokens_per_minute: 2000000\nin_flight: 200\n"
-_BODY: Final[dict[str, Any]] = {
-    "requestBody": {
-        "required": True,
-        "description": "A definition; `name` may be left out.",
-        "content": {
-            JSON_TYPE: {"schema": _SCHEMA},
-            **{kind: {"schema": _SCHEMA, "examples": {"api": {"value": _EXAMPLE_YAML}}} for kind in YAML_TYPES},
-        },
-    }
-}
+_BODY: Final = document_body(_SCHEMA, "A definition; `name` may be left out.", example=("api", _EXAMPLE_YAML))
 Name = Annotated[str, Path(description="Name of a limit.", pattern=NAME_PATTERN, examples=["openai"])]
 
 
@@ -48,7 +39,7 @@ def get_limit(limit: Name, context: Ctx) -> Response:
     summary="Define a limit",
     response_model=RateLimit,
     response_description="It is defined anew.",
-    responses={201: {"model": RateLimit, "description": "It is defined."}, **problems(400, 403, 404, 413, 415)},
+    responses=defined(RateLimit),
     openapi_extra=_BODY,
 )
 async def put_limit(limit: Name, request: Request, context: Ctx) -> Response:
@@ -69,7 +60,7 @@ async def put_limit(limit: Name, request: Request, context: Ctx) -> Response:
 def delete_limit(limit: Name, context: Ctx) -> Response:
     """Forget a limit. Calls of jobs that wait for it are refused from then on."""
     context.limits.remove(limit)
-    return Response(status_code=204, headers={"Cache-Control": "no-store"})
+    return no_content()
 
 
 def _shown(limit: Limit) -> RateLimit:

@@ -10,8 +10,8 @@ from fastapi import APIRouter, Query, Request, Response
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import json_answer
-from parallelrun_api.routes.responses import problems
-from parallelrun_api.submission.upload import JSON_TYPE, YAML_TYPES, read_document
+from parallelrun_api.routes.responses import document_body, problems
+from parallelrun_api.submission.upload import read_document
 from parallelrun_core.answers.drafts import DataPreview, InputPreview, JobExtent, PreviewColumn
 from parallelrun_core.checks import data_preview
 from parallelrun_core.checks.data_preview import Bounds, preview
@@ -35,12 +35,7 @@ _INPUTS: Final[dict[str, Any]] = {
     "type": "object",
     "examples": [{"inputs": {"rows": {"path": "/srv/sales"}}}],
 }
-_BODY: Final[dict[str, Any]] = {
-    "requestBody": {
-        "required": True,
-        "content": {media_type: {"schema": _INPUTS} for media_type in (JSON_TYPE, *YAML_TYPES)},
-    }
-}
+_BODY: Final = document_body(_INPUTS)
 
 
 @router.post(

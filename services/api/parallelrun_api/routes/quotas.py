@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Response
 
 from parallelrun_api.context import Ctx
-from parallelrun_api.http.answers import json_answer
+from parallelrun_api.http.answers import json_answer, no_content
 from parallelrun_api.models import QuotaRequest
 from parallelrun_api.people.issued import NAME_PATTERN
 from parallelrun_api.people.person import CURRENT
@@ -55,4 +55,4 @@ def delete_quota(name: Name, context: Ctx) -> Response:
     """Forget a quota. Only admins may (403)."""
     context.operators.check(CURRENT.get().name)
     context.quotas.remove(name)
-    return Response(status_code=204, headers={"Cache-Control": "no-store"})
+    return no_content()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from parallelrun_api.context import Ctx
-from parallelrun_api.http.answers import json_answer
+from parallelrun_api.http.answers import json_answer, no_content
 from parallelrun_api.routes.responses import JobId, problems
 from parallelrun_core.answers.jobs import Job
 
@@ -54,4 +54,4 @@ def delete(job_id: JobId, context: Ctx) -> Response:
     a pipeline that has reused it, an asset or a schedule.
     """
     context.removals.delete(job_id)
-    return Response(status_code=204, headers={"Cache-Control": "no-store"})
+    return no_content()

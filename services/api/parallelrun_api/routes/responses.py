@@ -7,6 +7,9 @@ from typing import Annotated, Any, Final
 from fastapi import Header, Path
 from starlette.convertors import StringConvertor
 
+from parallelrun_api.submission.upload import FORM_TYPE, JSON_TYPE, YAML_TYPES
+from parallelrun_core.answers.answer import Answer
+
 _PROBLEMS: Final = {
     400: "The body can't be read as JSON in UTF-8.",
     401: "The token is missing or wrong.",
@@ -53,6 +56,34 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
         }
         for status in sorted({401, 421, 422, 431, 503, *statuses})
     }
+
+
+def defined(model: type[Answer]) -> dict[int | str, dict[str, Any]]:
+    """The answers of a route that defines something by a name, beside that of one that defines it anew."""
+    return {201: {"model": model, "description": "It is defined."}, **problems(400, 403, 404, 413, 415)}
+
+
+def document_body(
+    schema: dict[str, Any], description: str = "", *, example: tuple[str, str] | None = None, form: Any = None
+) -> dict[str, Any]:
+    """A body that is a document, as JSON or YAML.
+
+    Args:
+        example: its name, and it as YAML.
+        form: what `zip_form` returns, if a zip may come with the document.
+    """
+    in_yaml = {"schema": schema} | ({"examples": {example[0]: {"value": example[1]}}} if example else {})
+    content = {JSON_TYPE: {"schema": schema}, **dict.fromkeys(YAML_TYPES, in_yaml)}
+    body = {"content": content | ({FORM_TYPE: form} if form else {}), "required": True}
+    return {"requestBody": body | ({"description": description} if description else {})}
+
+
+def zip_form(part: str, of_document: str, of_zip: str) -> dict[str, Any]:
+    """A form of a document, `spec`, and a zip, which is called `part`, with their descriptions."""
+    zipped = {"type": "string", "contentMediaType": "application/zip", "description": of_zip}
+    properties = {"spec": {"type": "string", "description": of_document}, part: zipped}
+    schema = {"type": "object", "required": ["spec", part], "properties": properties}
+    return {"schema": schema, "encoding": {part: {"contentType": "application/zip"}}}
 
 
 def content(media_type: str, description: str, schema: dict[str, Any] | None = None) -> dict[int | str, dict[str, Any]]:

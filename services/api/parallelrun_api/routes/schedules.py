@@ -9,14 +9,14 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Header, Path, Request, Response
 
 from parallelrun_api.context import Ctx
-from parallelrun_api.http.answers import json_answer
+from parallelrun_api.http.answers import json_answer, no_content
 from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, page_answer
 from parallelrun_api.people.person import CURRENT
-from parallelrun_api.routes.responses import problems
+from parallelrun_api.routes.responses import document_body, problems, zip_form
 from parallelrun_api.schedules import shown
 from parallelrun_api.submission.forms import CODE
 from parallelrun_api.submission.idempotency import checked_key
-from parallelrun_api.submission.upload import FORM_TYPE, JSON_TYPE, YAML_TYPES, read_document_and_files
+from parallelrun_api.submission.upload import read_document_and_files
 from parallelrun_core.answers.jobs import Job
 from parallelrun_core.answers.schedules import FirePage, Schedule, SchedulePage
 from parallelrun_core.layout import code_store
@@ -43,31 +43,12 @@ _DOCUMENT: Final[dict[str, Any]] = {
         "allow_overlap": {"type": "boolean", "default": False},
     },
 }
-_BODY: Final[dict[str, Any]] = {
-    "requestBody": {
-        "required": True,
-        "description": "A document, or a form of a document and a zip of its job's code.",
-        "content": {
-            JSON_TYPE: {"schema": _DOCUMENT},
-            **{kind: {"schema": _DOCUMENT, "examples": {"nightly": {"value": _EXAMPLE_YAML}}} for kind in YAML_TYPES},
-            FORM_TYPE: {
-                "schema": {
-                    "type": "object",
-                    "required": ["spec", "code"],
-                    "properties": {
-                        "spec": {"type": "string", "description": "A document, whose job has no `code`."},
-                        "code": {
-                            "type": "string",
-                            "contentMediaType": "application/zip",
-                            "description": "A zip of the folder with the entry script.",
-                        },
-                    },
-                },
-                "encoding": {"code": {"contentType": "application/zip"}},
-            },
-        },
-    }
-}
+_BODY: Final = document_body(
+    _DOCUMENT,
+    "A document, or a form of a document and a zip of its job's code.",
+    example=("nightly", _EXAMPLE_YAML),
+    form=zip_form("code", "A document, whose job has no `code`.", "A zip of the folder with the entry script."),
+)
 Name = Annotated[str, Path(description="Name of a schedule.", pattern=NAME_PATTERN, examples=["nightly"])]
 
 
@@ -126,7 +107,7 @@ async def put_schedule(schedule: Name, request: Request, context: Ctx) -> Respon
 def delete_schedule(schedule: Name, context: Ctx) -> Response:
     """Forget a schedule. Jobs that it has made go on."""
     context.schedules.remove(schedule)
-    return Response(status_code=204, headers={"Cache-Control": "no-store"})
+    return no_content()
 
 
 @router.post(

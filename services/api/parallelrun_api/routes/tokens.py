@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, cast
 from fastapi import APIRouter, Depends, Path, Request, Response
 
 from parallelrun_api.context import Ctx
-from parallelrun_api.http.answers import json_answer
+from parallelrun_api.http.answers import json_answer, no_content
 from parallelrun_api.http.token import Token as ServerToken
 from parallelrun_api.models import TokenRequest
 from parallelrun_api.people.issued import NAME_PATTERN, IssuedToken, IssuedTokens
@@ -78,7 +78,7 @@ def revoke_token(name: Name, context: Ctx, issued: Issued) -> Response:
     servers of the cluster see that within seconds. Only admins may (403)."""
     context.operators.check(CURRENT.get().name)
     issued.revoke(name)
-    return Response(status_code=204, headers={"Cache-Control": "no-store"})
+    return no_content()
 
 
 def _with_lesser(scopes: list[Scope]) -> tuple[Scope, ...]:
