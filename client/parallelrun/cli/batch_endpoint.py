@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from parallelrun.cli import completion
+from parallelrun.cli.definitions import add_delete, add_list, add_show
 from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url, connect
+
+if TYPE_CHECKING:
+    from parallelrun.models import BatchEndpoint
 
 batch_endpoint = typer.Typer(
     help="Named jobs over data that whoever calls them gives.", no_args_is_help=True, rich_markup_mode=None
@@ -35,6 +39,16 @@ FileOption = Annotated[
 ]
 
 
+def _endpoint_lines(endpoint: BatchEndpoint) -> list[tuple[str, object]]:
+    return [
+        ("name", endpoint.name),
+        ("description", endpoint.description),
+        ("default", endpoint.default_deployment),
+        ("deployments", ", ".join(endpoint.deployments)),
+        ("modified", endpoint.modified),
+    ]
+
+
 @batch_endpoint.command("create")
 def create_endpoint(
     file: FileOption = None,
@@ -51,47 +65,34 @@ def create_endpoint(
     show_change(created, form, name=created.name)
 
 
-@batch_endpoint.command("list")
-def list_endpoints(form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
-    """List all batch endpoints."""
-    from parallelrun.cli.output import show_list
-
-    with connect(url, token) as client:
-        show_list(
-            client.batch_endpoints.list(),
-            form,
-            name=lambda each: each.name,
-            columns=[
-                ("NAME", lambda each: each.name),
-                ("DEFAULT", lambda each: each.default_deployment),
-                ("DEPLOYMENTS", lambda each: ", ".join(each.deployments)),
-                ("DESCRIPTION", lambda each: each.description),
-            ],
-        )
+add_list(
+    batch_endpoint,
+    "List all batch endpoints.",
+    lambda client: client.batch_endpoints.list(),
+    [
+        ("NAME", lambda each: each.name),
+        ("DEFAULT", lambda each: each.default_deployment),
+        ("DEPLOYMENTS", lambda each: ", ".join(each.deployments)),
+        ("DESCRIPTION", lambda each: each.description),
+    ],
+)
 
 
-@batch_endpoint.command("show")
-def show_endpoint(name: OneEndpoint, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
-    """Show one batch endpoint."""
-    from parallelrun.cli.output import show_one
-
-    with connect(url, token) as client:
-        endpoint = client.batch_endpoints.get(name)
-    lines = [
-        ("name", endpoint.name),
-        ("description", endpoint.description),
-        ("default", endpoint.default_deployment),
-        ("deployments", ", ".join(endpoint.deployments)),
-        ("modified", endpoint.modified),
-    ]
-    show_one(endpoint, form, name=endpoint.name, lines=lines)
+add_show(
+    batch_endpoint,
+    "Show one batch endpoint.",
+    lambda client, name: client.batch_endpoints.get(name),
+    _endpoint_lines,
+    completion.endpoints,
+)
 
 
-@batch_endpoint.command("delete")
-def delete_endpoint(name: OneEndpoint, url: Url = "", token: Token = "") -> None:
-    """Forget a batch endpoint with its deployments. Their jobs stay."""
-    with connect(url, token) as client:
-        client.batch_endpoints.delete(name)
+add_delete(
+    batch_endpoint,
+    "Forget a batch endpoint with its deployments. Their jobs stay.",
+    lambda client, name: client.batch_endpoints.delete(name),
+    completion.endpoints,
+)
 
 
 @batch_endpoint.command()

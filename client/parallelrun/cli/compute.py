@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from parallelrun.cli.definitions import add_delete, add_list, add_show
 from parallelrun.cli.exit_codes import ExitCode
 from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url, connect
@@ -19,6 +20,42 @@ compute = typer.Typer(
 )
 
 Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False)]
+
+
+_SHOWN = ("name", "type", "min_instances", "max_instances")
+
+
+def _standing(compute: Compute) -> list[tuple[str, object]]:
+    """Return how it stands, line by line."""
+    status = compute.status
+    if status is None:
+        return [("status", "no provisioner has said anything of it")]
+    lines: list[tuple[str, object]] = [("nodes", _nodes(compute)), ("as of", status.at), ("why", status.why)]
+    if status.next_attempt:
+        lines.append(("next attempt", status.next_attempt))
+    lines += [("node", f"{each.node} {each.stage} since {each.since} {each.words}".rstrip()) for each in status.nodes]
+    return lines
+
+
+def _nodes(compute: Compute) -> str:
+    """Return how many nodes there are, and how many jobs and limits ask for."""
+    status = compute.status
+    if status is None:
+        return ""
+    rest = [
+        f"{count} {label}" for count, label in ((status.launching, "launching"), (status.leaving, "leaving")) if count
+    ]
+    return ", ".join([f"{status.ready} ready", *rest, f"{status.wanted} wanted"])
+
+
+def _range(compute: Compute) -> str:
+    return f"{compute.min_instances} to {compute.max_instances} nodes"
+
+
+def _lines(compute: Compute) -> list[tuple[str, object]]:
+    lines: list[tuple[str, object]] = [("name", compute.name), ("type", compute.type), ("limits", _range(compute))]
+    lines += [(field, value) for field, value in compute.definition.items() if field not in _SHOWN]
+    return [*lines, *_standing(compute)]
 
 
 @compute.command()
@@ -38,40 +75,26 @@ def create(
     say(f"{_range(defined)} of type {defined.type}; a job selects it with `compute: {defined.name}`")
 
 
-@compute.command("list")
-def list_computes(form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
-    """List all computes."""
-    from parallelrun.cli.output import show_list
-
-    with connect(url, token) as client:
-        show_list(
-            client.computes.list(),
-            form,
-            name=lambda each: each.name,
-            columns=[
-                ("NAME", lambda each: each.name),
-                ("TYPE", lambda each: each.type),
-                ("LIMITS", _range),
-                ("NODES", _nodes),
-                ("DEFAULT", lambda each: "yes" if each.is_default else ""),
-            ],
-        )
+add_list(
+    compute,
+    "List all computes.",
+    lambda client: client.computes.list(),
+    [
+        ("NAME", lambda each: each.name),
+        ("TYPE", lambda each: each.type),
+        ("LIMITS", _range),
+        ("NODES", _nodes),
+        ("DEFAULT", lambda each: "yes" if each.is_default else ""),
+    ],
+)
 
 
-@compute.command()
-def show(name: Name, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
-    """Show one compute. With its nodes, what they wait for, and what its engine said."""
-    from parallelrun.cli.output import show_one
-
-    with connect(url, token) as client:
-        definition = client.computes.get(name)
-    lines: list[tuple[str, object]] = [
-        ("name", definition.name),
-        ("type", definition.type),
-        ("limits", _range(definition)),
-    ]
-    lines += [(field, value) for field, value in definition.definition.items() if field not in _SHOWN]
-    show_one(definition, form, name=definition.name, lines=[*lines, *_standing(definition)])
+add_show(
+    compute,
+    "Show one compute. With its nodes, what they wait for, and what its engine said.",
+    lambda client, name: client.computes.get(name),
+    _lines,
+)
 
 
 @compute.command()
@@ -128,38 +151,8 @@ def update(
     show_change(changed, form, name=changed.name, text=f"{changed.name}: {_range(changed)}")
 
 
-@compute.command()
-def delete(name: Name, url: Url = "", token: Token = "") -> None:
-    """Forget a compute. Its nodes are drained and given back."""
-    with connect(url, token) as client:
-        client.computes.delete(name)
-
-
-_SHOWN = ("name", "type", "min_instances", "max_instances")
-
-
-def _standing(compute: Compute) -> list[tuple[str, object]]:
-    """Return how it stands, line by line."""
-    status = compute.status
-    if status is None:
-        return [("status", "no provisioner has said anything of it")]
-    lines: list[tuple[str, object]] = [("nodes", _nodes(compute)), ("as of", status.at), ("why", status.why)]
-    if status.next_attempt:
-        lines.append(("next attempt", status.next_attempt))
-    lines += [("node", f"{each.node} {each.stage} since {each.since} {each.words}".rstrip()) for each in status.nodes]
-    return lines
-
-
-def _nodes(compute: Compute) -> str:
-    """Return how many nodes there are, and how many jobs and limits ask for."""
-    status = compute.status
-    if status is None:
-        return ""
-    rest = [
-        f"{count} {label}" for count, label in ((status.launching, "launching"), (status.leaving, "leaving")) if count
-    ]
-    return ", ".join([f"{status.ready} ready", *rest, f"{status.wanted} wanted"])
-
-
-def _range(compute: Compute) -> str:
-    return f"{compute.min_instances} to {compute.max_instances} nodes"
+add_delete(
+    compute,
+    "Forget a compute. Its nodes are drained and given back.",
+    lambda client, name: client.computes.delete(name),
+)

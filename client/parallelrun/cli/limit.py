@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from parallelrun.cli import completion
+from parallelrun.cli.definitions import add_delete, add_list, add_show
 from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url, connect
 
@@ -19,8 +20,6 @@ limit = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-
-Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False, autocompletion=completion.limits)]
 
 
 @limit.command()
@@ -40,42 +39,6 @@ def create(
     say(f"jobs that name it in rate_limits keep to it: rate_limits: [{defined.name}]")
 
 
-@limit.command("list")
-def list_limits(form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
-    """List all limits."""
-    from parallelrun.cli.output import show_list
-
-    with connect(url, token) as client:
-        show_list(
-            client.limits.list(),
-            form,
-            name=lambda each: each.name,
-            columns=[
-                ("NAME", lambda each: each.name),
-                ("REQUESTS/MIN", lambda each: _number(each.requests_per_minute)),
-                ("TOKENS/MIN", lambda each: _number(each.tokens_per_minute)),
-                ("IN FLIGHT", lambda each: _number(each.in_flight)),
-            ],
-        )
-
-
-@limit.command()
-def show(name: Name, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
-    """Show one limit."""
-    from parallelrun.cli.output import show_one
-
-    with connect(url, token) as client:
-        definition = client.limits.get(name)
-    show_one(definition, form, name=definition.name, lines=_lines(definition))
-
-
-@limit.command()
-def delete(name: Name, url: Url = "", token: Token = "") -> None:
-    """Forget a limit. Calls that wait for it are refused."""
-    with connect(url, token) as client:
-        client.limits.delete(name)
-
-
 def _lines(definition: RateLimit) -> list[tuple[str, object]]:
     return [
         ("name", definition.name),
@@ -87,3 +50,23 @@ def _lines(definition: RateLimit) -> list[tuple[str, object]]:
 
 def _number(value: int | None) -> str:
     return "any" if value is None else f"{value:,}"
+
+
+add_list(
+    limit,
+    "List all limits.",
+    lambda client: client.limits.list(),
+    [
+        ("NAME", lambda each: each.name),
+        ("REQUESTS/MIN", lambda each: _number(each.requests_per_minute)),
+        ("TOKENS/MIN", lambda each: _number(each.tokens_per_minute)),
+        ("IN FLIGHT", lambda each: _number(each.in_flight)),
+    ],
+)
+add_show(limit, "Show one limit.", lambda client, name: client.limits.get(name), _lines, completion.limits)
+add_delete(
+    limit,
+    "Forget a limit. Calls that wait for it are refused.",
+    lambda client, name: client.limits.delete(name),
+    completion.limits,
+)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from parallelrun.cli.definitions import add_list
 from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url, connect
 
@@ -52,25 +53,19 @@ def set_quota(
     show_change(defined, form, name=defined.name)
 
 
-@quota.command("list")
-def list_quotas(form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
-    """List all quotas."""
-    from parallelrun.cli.output import show_list
-
-    with connect(url, token) as client:
-        show_list(
-            client.quotas.list(),
-            form,
-            name=lambda each: each.name,
-            columns=[
-                ("NAME", lambda each: each.name),
-                ("JOBS", lambda each: each.jobs),
-                ("SUBMISSIONS PER MINUTE", lambda each: each.submissions_per_minute),
-                ("SLOTS", lambda each: each.slots),
-                ("NODES", lambda each: each.nodes),
-                ("JOB BYTES", lambda each: each.job_bytes),
-            ],
-        )
+add_list(
+    quota,
+    "List all quotas.",
+    lambda client: client.quotas.list(),
+    [
+        ("NAME", lambda each: each.name),
+        ("JOBS", lambda each: each.jobs),
+        ("SUBMISSIONS PER MINUTE", lambda each: each.submissions_per_minute),
+        ("SLOTS", lambda each: each.slots),
+        ("NODES", lambda each: each.nodes),
+        ("JOB BYTES", lambda each: each.job_bytes),
+    ],
+)
 
 
 @quota.command()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from parallelrun.cli import completion
+from parallelrun.cli.definitions import add_delete, add_list
 from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url, connect
 
@@ -19,6 +20,12 @@ schedule = typer.Typer(
 )
 
 Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False, autocompletion=completion.schedules)]
+
+
+def _trigger(schedule: Schedule) -> str:
+    from parallelrun_core.schedules.trigger import described
+
+    return described(schedule.trigger)
 
 
 @schedule.command()
@@ -39,25 +46,19 @@ def create(
     say(f"next: {_next(created)}")
 
 
-@schedule.command("list")
-def list_schedules(form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
-    """List all schedules."""
-    from parallelrun.cli.output import show_list
-
-    with connect(url, token) as client:
-        show_list(
-            client.schedules.list(),
-            form,
-            name=lambda each: each.name,
-            columns=[
-                ("NAME", lambda each: each.name),
-                ("ENABLED", lambda each: "yes" if each.enabled else "no"),
-                ("TRIGGER", _trigger),
-                ("NEXT", lambda each: each.next[0] if each.next else None),
-                ("LAST", lambda each: each.last and each.last.due),
-                ("OUTCOME", lambda each: each.last and each.last.outcome),
-            ],
-        )
+add_list(
+    schedule,
+    "List all schedules.",
+    lambda client: client.schedules.list(),
+    [
+        ("NAME", lambda each: each.name),
+        ("ENABLED", lambda each: "yes" if each.enabled else "no"),
+        ("TRIGGER", _trigger),
+        ("NEXT", lambda each: each.next[0] if each.next else None),
+        ("LAST", lambda each: each.last and each.last.due),
+        ("OUTCOME", lambda each: each.last and each.last.outcome),
+    ],
+)
 
 
 @schedule.command()
@@ -124,19 +125,6 @@ def trigger(
             raise typer.Exit(follow_job(client, job))
 
 
-@schedule.command()
-def delete(name: Name, url: Url = "", token: Token = "") -> None:
-    """Forget a schedule and its history. Its jobs stay."""
-    with connect(url, token) as client:
-        client.schedules.delete(name)
-
-
-def _trigger(schedule: Schedule) -> str:
-    from parallelrun_core.schedules.trigger import described
-
-    return described(schedule.trigger)
-
-
 def _next(schedule: Schedule) -> str:
     return ", ".join(schedule.next[:3]) or ("never" if schedule.enabled else "it is disabled")
 
@@ -144,3 +132,11 @@ def _next(schedule: Schedule) -> str:
 def _told(fire: Fire) -> str:
     passed = f", {fire.passed_over:,} before it passed over" if fire.passed_over else ""
     return f"{fire.due} {fire.outcome} {fire.job_id or fire.why}{passed}"
+
+
+add_delete(
+    schedule,
+    "Forget a schedule and its history. Its jobs stay.",
+    lambda client, name: client.schedules.delete(name),
+    completion.schedules,
+)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from parallelrun.cli.definitions import add_delete, add_list
 from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url, connect
 
@@ -47,28 +48,21 @@ def create(
     say("whoever has it sets PARALLELRUN_URL and PARALLELRUN_TOKEN; nobody can show it again")
 
 
-@token.command("list")
-def list_tokens(form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
-    """List all tokens that the server has made, without their texts."""
-    from parallelrun.cli.output import show_list
-
-    with connect(url, token) as client:
-        show_list(
-            client.tokens.list(),
-            form,
-            name=lambda each: each.name,
-            columns=[
-                ("NAME", lambda each: each.name),
-                ("SCOPES", lambda each: ",".join(each.scopes)),
-                ("CREATED", lambda each: each.created),
-                ("BY", lambda each: each.created_by),
-                ("EXPIRES", lambda each: each.expires if each.is_valid else f"{each.expires} (expired)"),
-            ],
-        )
-
-
-@token.command()
-def revoke(name: Name, url: Url = "", token: Token = "") -> None:
-    """Let nobody in with this token any more. What was made with it stays."""
-    with connect(url, token) as client:
-        client.tokens.revoke(name)
+add_list(
+    token,
+    "List all tokens that the server has made, without their texts.",
+    lambda client: client.tokens.list(),
+    [
+        ("NAME", lambda each: each.name),
+        ("SCOPES", lambda each: ",".join(each.scopes)),
+        ("CREATED", lambda each: each.created),
+        ("BY", lambda each: each.created_by),
+        ("EXPIRES", lambda each: each.expires if each.is_valid else f"{each.expires} (expired)"),
+    ],
+)
+add_delete(
+    token,
+    "Let nobody in with this token any more. What was made with it stays.",
+    lambda client, name: client.tokens.revoke(name),
+    verb="revoke",
+)
