@@ -25,12 +25,12 @@ _SWEEP = """
 import sys, time
 from pathlib import Path
 from parallelrun_core.retention.rules import Rules
-from parallelrun_core.retention.sweep import Sweep
+from parallelrun_core.retention.sweep import Sweeper
 at_once = 1e-9
 rules = Rules(jobs_days=at_once, jobs=1, notice_days=0, parts_days=at_once, logs_days=at_once, steps_days=at_once)
 while True:
     time.sleep(0.3)  # the jobs need the machine, too
-    Sweep(Path(sys.argv[1]), rules, settle_s=0.05).run(is_urgent=True)
+    Sweeper(Path(sys.argv[1]), rules, settle_s=0.05).run(is_urgent=True)
 """
 """Sweeps of retention without an end, by rules that keep nothing that nobody needs."""
 """Kills after which an agent is paused and Redis restarted: by count, so that no seed and no machine goes without."""

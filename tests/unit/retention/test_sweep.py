@@ -274,9 +274,9 @@ SWEEP = """
 import sys
 from pathlib import Path
 from parallelrun_core.retention.rules import Rules
-from parallelrun_core.retention.sweep import Sweep
+from parallelrun_core.retention.sweep import Sweeper
 rules = Rules(jobs_days=30, notice_days=float(sys.argv[3]))
-Sweep(Path(sys.argv[1]), rules, clock=lambda: float(sys.argv[2]), settle_s=0.0).run()
+Sweeper(Path(sys.argv[1]), rules, clock=lambda: float(sys.argv[2]), settle_s=0.0).run()
 """
 
 
