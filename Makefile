@@ -30,6 +30,7 @@ endif
 #   chart           Helm, and the schemas of Kubernetes
 #   docs            builds the site of the documentation
 #   fuzz            looks for inputs that parsers can't take; empty where there is no Atheris for the machine
+#   mlflow          MLflow's own client, with which a test's job logs
 #   object-servers  object stores that tests start: their libraries are older ones of some that we use
 #   rivals          other systems, with which the benchmarks compare ours
 ENVIRONMENTS := .environments
@@ -38,6 +39,7 @@ BROWSER := $(ENVIRONMENTS)/browser
 CHART := $(ENVIRONMENTS)/chart
 DOCS := $(ENVIRONMENTS)/docs
 FUZZ := $(ENVIRONMENTS)/fuzz
+MLFLOW := $(ENVIRONMENTS)/mlflow
 OBJECT_SERVERS := $(ENVIRONMENTS)/object-servers
 AZURITE := $(ENVIRONMENTS)/azurite
 RIVALS := $(ENVIRONMENTS)/rivals
@@ -55,7 +57,7 @@ STATIC := services/api/parallelrun_api/studio/static
 
 # What `make test` needs beside .venv, and what all tests need.
 TESTS_READY := $(STUDIO)/node_modules/ready $(BROWSER)/ready chromium
-ALL_TESTS_READY := $(TESTS_READY) $(OBJECT_SERVERS)/ready $(AZURITE)/ready
+ALL_TESTS_READY := $(TESTS_READY) $(MLFLOW)/ready $(OBJECT_SERVERS)/ready $(AZURITE)/ready
 
 UV_COMPILE = UV_SYSTEM_CERTS=1 $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--fork-strategy fewest --generate-hashes --no-annotate --no-header --no-config
@@ -311,6 +313,7 @@ lock: $(READY) ## Lock the newest versions that fit together, in requirements/
 	@$(UV_COMPILE) --constraint requirements/dev.txt requirements/chart.in --output-file requirements/chart.txt >/dev/null
 	@$(UV_COMPILE) --constraint requirements/dev.txt --constraint requirements/audit.txt requirements/docs.in --output-file requirements/docs.txt >/dev/null
 	@$(UV_COMPILE) --upgrade requirements/fuzz.in --output-file requirements/fuzz.txt >/dev/null
+	@$(UV_COMPILE) --upgrade requirements/mlflow.in --output-file requirements/mlflow.txt >/dev/null
 	@$(UV_COMPILE) --upgrade requirements/object-servers.in --output-file requirements/object-servers.txt >/dev/null
 	@$(UV_COMPILE) --upgrade requirements/browser.in --output-file requirements/browser.txt >/dev/null
 	@cd $(STUDIO) && npm update --package-lock-only --ignore-scripts --omit-lockfile-registry-resolved --silent
