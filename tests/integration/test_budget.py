@@ -20,10 +20,11 @@ from tests.cluster import Cluster
 pytestmark = pytest.mark.integration
 
 PAYS = textwrap.dedent("""
-    import os, signal, time
+    import os, signal, threading, time
     from parallelrun.script import report_cost
 
     folder = os.environ["FOLDER"]
+    paying = threading.Lock()  # who is killed has said what it has paid
 
     def first(what, name):
         try:
@@ -33,10 +34,11 @@ PAYS = textwrap.dedent("""
             return False
 
     def pay(name):
-        report_cost(0.0000001)
-        report_cost(usd=0.01)
-        with open(os.path.join(folder, "calls"), "a") as file:
+        with paying, open(os.path.join(folder, "calls"), "a") as file:
+            report_cost(0.0000001)
+            report_cost(usd=0.01)
             file.write(name + "\\n")
+            file.flush()
 
     def run(mini_batch):
         rows = []
@@ -45,7 +47,8 @@ PAYS = textwrap.dedent("""
             pay(name)
             if os.environ["TROUBLE"]:
                 if "3.txt" in name and first("killed", name):
-                    os.kill(os.getpid(), signal.SIGKILL)
+                    with paying:
+                        os.kill(os.getpid(), signal.SIGKILL)
                 if "5.txt" in name and first("failed", name):
                     raise ValueError("it was paid for")
                 if "7.txt" in name and first("hung", name):

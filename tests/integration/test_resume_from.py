@@ -13,6 +13,7 @@ import pytest
 from parallelrun import Client, Conflict, InvalidRequest
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.folder.manifest import read_manifest
+from parallelrun_core.plurals import counted
 from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 
@@ -162,7 +163,7 @@ def test_a_job_file_of_azure_resumes_a_job_that_was_canceled(cluster: Cluster, c
     command = [sys.executable, "-m", "parallelrun", "job", "create", "-f", str(job_file), "--stream"]
     ran = subprocess.run([*command, "--url", cluster.api_url], capture_output=True, text=True, timeout=60, check=False)
     assert ran.returncode == 0, ran.stderr
-    assert f"{len(done)} mini-batches were taken over from {earlier.id}" in ran.stderr
+    assert f"took over {counted(len(done), 'mini-batch')} from {earlier.id}" in ran.stderr
     check(cluster, ran.stdout.split()[0], done)
 
 

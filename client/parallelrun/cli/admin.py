@@ -137,14 +137,16 @@ def verify(root: Root, form: FormatOption = OutputFormat.TABLE) -> None:
     from parallelrun.cli.output import dump
     from parallelrun_core.backup.copying import data_of
     from parallelrun_core.backup.verifying import Verification
+    from parallelrun_core.plurals import counted
 
     verified = Verification(data_of(root)).run()
     if form is OutputFormat.TABLE:
         for finding in verified.findings:
             print(f"{finding.path}: {finding.problem}")
         print(
-            f"{verified.documents:,} documents, {verified.logs:,} logs, {verified.segments:,} segments, "
-            f"{verified.outputs:,} outputs, {verified.snapshots:,} snapshots: {len(verified.findings):,} damaged"
+            f"{counted(verified.documents, 'document')}, {counted(verified.logs, 'log')}, "
+            f"{counted(verified.segments, 'segment')}, {counted(verified.outputs, 'output')}, "
+            f"{counted(verified.snapshots, 'snapshot')}: {len(verified.findings):,} damaged"
         )
     else:
         dump({**asdict(verified), "root": str(verified.root)}, form)

@@ -97,9 +97,12 @@ def _lines(input_preview: InputPreview) -> Iterator[str]:
 
 
 def _table_lines(input_preview: InputPreview) -> Iterator[str]:
+    from parallelrun_core.plurals import counted
+
     for label, counts in (("encoding", input_preview.encodings), ("compression", input_preview.compressions)):
         if counts:
-            yield f"  {label}: {', '.join(f'{name} ({count:,} files)' for name, count in counts.items())}"
+            words = [f"{name} ({counted(count, 'file')})" for name, count in counts.items()]
+            yield f"  {label}: {', '.join(words)}"
     if input_preview.sampled_from:
         others = f" and {len(input_preview.sampled_from) - 1:,} more" if len(input_preview.sampled_from) > 1 else ""
         yield f"  types from the first rows of {input_preview.sampled_from[0]}{others}:"

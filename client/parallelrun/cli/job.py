@@ -90,7 +90,9 @@ def create(
 def _what_is_taken_over(created: Job, earlier: str) -> str:
     if created.steps:
         return f"steps that are equal to those that {earlier} has finished are taken over as they begin"
-    return f"{created.progress.resumed:,} mini-batches were taken over from {earlier}"
+    from parallelrun_core.plurals import counted
+
+    return f"took over {counted(created.progress.resumed, 'mini-batch')} from {earlier}"
 
 
 def _notify(url: str, secret: str) -> Notify:

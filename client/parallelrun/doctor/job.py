@@ -13,6 +13,7 @@ from typing import Final
 from parallelrun_core.errors import InvalidInput, Unavailable
 from parallelrun_core.intake.reading import Reading
 from parallelrun_core.mltable.plan import plan_inputs
+from parallelrun_core.plurals import counted
 from parallelrun_core.service.children import Child, variables_for
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage.location import is_url
@@ -34,7 +35,9 @@ def file(place: Place) -> Iterator[Finding]:
     try:
         reading = _read(place.job_file)
         jobs = list(reading.jobs())
-        subject = f"the pipeline {reading.spec.name!r} of {len(jobs):,} jobs" if reading.pipeline else "the job "
+        subject = (
+            f"the pipeline {reading.spec.name!r} of {counted(len(jobs), 'job')}" if reading.pipeline else "the job "
+        )
         yield ok(f"{place.job_file} describes {subject}{'' if reading.pipeline else repr(reading.spec.name)}")
         for note in reading.notes:
             yield warn(str(note), "see docs/compatibility.md")
@@ -135,7 +138,7 @@ def _resolved(spec: JobSpec) -> Finding:
             )
     if done.returncode:
         return warn(f"its environment can't be resolved from here: {' '.join(done.stderr.split())[:500]}", _LATER)
-    return ok(f"its {len(environment_spec.requirements)} requirements can be resolved")
+    return ok(f"its {counted(len(environment_spec.requirements), 'requirement')} can be resolved")
 
 
 _LATER: Final = "the nodes build it with their own indexes; if they fail, too, mend the names and versions"

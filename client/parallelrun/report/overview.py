@@ -10,6 +10,7 @@ from parallelrun.progress.steps import describe_step
 from parallelrun.progress.summary import headline, is_clean
 from parallelrun.report.facts import Facts
 from parallelrun.report.numbers import per_second, seconds, share
+from parallelrun_core.plurals import counted
 
 if TYPE_CHECKING:
     from parallelrun_core.adviser.advice import AdviceFinding
@@ -24,7 +25,7 @@ def head(facts: Facts) -> Markup:
     times = [(word, moment) for word, moment in (("submitted", job.submitted), ("ended", job.ended)) if moment]
     words = [f"{word} {datetime.fromisoformat(moment):%Y-%m-%d %H:%M:%S} UTC" for word, moment in times]
     if facts.figures.workers:
-        words.append(f"{facts.figures.workers:,} workers on {facts.figures.nodes:,} nodes")
+        words.append(f"{counted(facts.figures.workers, 'worker')} on {counted(facts.figures.nodes, 'node')}")
     description = str(job.spec.get("description") or "")
     return element(
         "header",

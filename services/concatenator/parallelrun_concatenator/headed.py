@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from parallelrun_concatenator.output import BlockWriter
 from parallelrun_concatenator.parts import PartFiles
 from parallelrun_concatenator.segments import Segment
+from parallelrun_core.plurals import counted
 
 _LENGTH = struct.Struct("<I")
 _RETURN = "\ud800"
@@ -51,7 +52,7 @@ class HeadedText:
                 "and empty fields where a row has none."
             )
         if nameless and self._layouts:
-            self.notes.append(f"{nameless:,} mini-batches returned rows without column names.")
+            self.notes.append(f"{counted(nameless, 'mini-batch')} returned rows without column names.")
 
     def _header(self, segment: Segment, parts: PartFiles) -> bytes:
         begin = parts.begin(segment, 4096)

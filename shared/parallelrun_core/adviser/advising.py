@@ -65,8 +65,8 @@ def _findings(evidence: Evidence, schedule: TrySchedule, limits: Thresholds) -> 
 
 def _summary(basis: AdviceBasis, findings: int, limits: Thresholds, smaller: int) -> str:
     looked_at = (
-        f"{counted(basis.mini_batches, 'mini-batch', 'mini-batches')} on {counted(basis.nodes, 'node')}, "
-        f"{counted(basis.processes_per_node, 'process', 'processes')} each, "
+        f"{counted(basis.mini_batches, 'mini-batch')} on {counted(basis.nodes, 'node')}, "
+        f"{counted(basis.processes_per_node, 'process')} each, "
         f"{duration(basis.seconds)}{' so far' if basis.is_running else ''}"
     )
     if basis.looked_at != basis.tries:

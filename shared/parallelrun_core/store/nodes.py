@@ -11,6 +11,7 @@ import msgspec
 
 from parallelrun_core.answers.nodes import NodeGpu, NodePressure
 from parallelrun_core.errors import Unavailable
+from parallelrun_core.plurals import counted
 from parallelrun_core.store import keys
 from parallelrun_core.store.scripts import script
 from parallelrun_core.wire.finding import Finding
@@ -153,10 +154,10 @@ def fewer_workers(requested: int, nodes: Iterable[NodeInfo]) -> str:
     most = {info.workers_of(requested) for info in nodes}
     if not most or min(most) >= requested:
         return ""
-    slots = f"{min(most):,}" if len(most) == 1 else f"{min(most):,} to {max(most):,}"
+    slots = counted(min(most), "slot") if len(most) == 1 else f"{min(most):,} to {max(most):,} slots"
     return (
-        f"max_concurrency_per_instance asks for {requested:,} workers on each node, and nodes have {slots} slots, so "
-        "no more run there at a time "
+        f"max_concurrency_per_instance asks for {counted(requested, 'worker')} on each node, and nodes have {slots}, "
+        "so no more run there at a time "
         f"(parallelrun-agent --slots N, or --most-slots {requested} for jobs that ask for it)"
     )
 

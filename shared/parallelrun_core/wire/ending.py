@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+from parallelrun_core.plurals import counted
 from parallelrun_core.wire.error_kinds import in_words
 from parallelrun_core.wire.progress import Progress
 
@@ -49,7 +50,7 @@ def what_is_short(progress: Progress) -> str:
     if not progress.items_short:
         return ""
     rows = "1 row" if progress.rows == 1 else f"{progress.rows:,} rows"
-    return f"made {rows} of {progress.items_done + progress.items_short:,} items"
+    return f"made {rows} of {counted(progress.items_done + progress.items_short, 'item')}"
 
 
 def how_completed(progress: Progress, causes: Sequence[Cause] = ()) -> str:

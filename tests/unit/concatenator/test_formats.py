@@ -88,7 +88,7 @@ def test_columns_that_differ_are_put_where_they_belong_and_told(tmp_path: Path) 
     assert job.merge() == b'a,b,c\n1,"x, y",\n,2,q\ntext\n'
     assert len(job.notes) == 2
     assert "2 different sets of columns" in job.notes[0]
-    assert "1 mini-batches returned rows without column names" in job.notes[1]
+    assert "1 mini-batch returned rows without column names" in job.notes[1]
 
 
 def test_a_cell_may_be_as_long_as_it_is(tmp_path: Path) -> None:

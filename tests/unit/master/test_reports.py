@@ -87,7 +87,7 @@ def test_the_overview_and_its_table(tmp_path: Path) -> None:
     (path,) = tmp_path.glob("job_progress_overview.??????????.txt")
     said = [line.partition(" ")[2] for line in path.read_text().splitlines()]
     assert said == [
-        "No mini-batch of 5 so far is processed yet; 0 are with a worker.",
+        "No mini-batch of 5 so far is processed yet; with workers: 0.",
         "Processed 5 of 10 mini-batches in 20 s; 2 running, 1 failed, 1 try repeated; estimated remaining 19 s.",
         "Concatenation has not begun yet.",
         "Concatenated 5 of 10 bytes.",

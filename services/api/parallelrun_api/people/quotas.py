@@ -16,6 +16,7 @@ from parallelrun_core.documents.file_store import FileStore
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound, ParallelRunError
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.lru_cache import LruCache
+from parallelrun_core.plurals import counted
 from parallelrun_core.retention.sizes import SizesByOwner
 from parallelrun_core.store.slot_quotas import EVERYBODY, SlotQuotas
 
@@ -129,8 +130,8 @@ class Quotas:
             minute = int(time.time() // 60)
             if self._registry.count_submission(owner, minute) > most:
                 raise QuotaExceeded(
-                    f"{owner} may submit {most:,} jobs in a minute: wait for the next one, submit one job with more "
-                    "inputs, or ask an admin of this cluster for more (`parallelrun quota set`)."
+                    f"{owner} may submit {counted(most, 'job')} in a minute: wait for the next one, submit one job "
+                    "with more inputs, or ask an admin of this cluster for more (`parallelrun quota set`)."
                 )
 
     def _active_jobs(self, owner: str) -> int:

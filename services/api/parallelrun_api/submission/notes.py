@@ -11,6 +11,7 @@ from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.computes.images import has_image
 from parallelrun_core.computes.selection import computes_in
 from parallelrun_core.names import computes as names
+from parallelrun_core.plurals import counted
 from parallelrun_core.store.nodes import NodeInfo, NodeRegistry, fewer_workers
 
 
@@ -71,6 +72,6 @@ def _on_size(
         return
     pointer = f"{path}/instance_count"
     if name in computes.names() and count > (most := computes.get(name).max_instances):
-        yield pointer, f"compute {name!r} has {most:,} nodes at most, so the job gets no more"
+        yield pointer, f"compute {name!r} has {counted(most, 'node')} at most, so the job gets no more"
     elif not name and mine and count > len(mine):
         yield pointer, f"nodes that are there now: {len(mine):,}; the job uses more when they come"

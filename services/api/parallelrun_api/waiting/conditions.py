@@ -80,7 +80,7 @@ def _listing(situation: Situation, _: Person) -> RunCondition | None:
     if not _is_processing(situation):
         return None
     if progress.published > progress.decided:
-        return _met("listing", f"{counted(progress.scheduled, 'mini-batch', 'mini-batches')} found so far")
+        return _met("listing", f"{counted(progress.scheduled, 'mini-batch')} found so far")
     if progress.bytes_to_shuffle and progress.bytes_shuffled < progress.bytes_to_shuffle:
         share = 100 * progress.bytes_shuffled / progress.bytes_to_shuffle
         return _waits("listing", f"its rows are grouped by their keys before they are cut: {share:.0f} % done")
@@ -160,7 +160,7 @@ def _quota(situation: Situation, _: Person) -> RunCondition | None:
         return None
     owner, advice = situation.record.owner, "an admin of this cluster can give more: `parallelrun quota set`"
     if slots is not None and workers >= slots and not situation.own_workers:
-        text = f"jobs of {owner} have {workers:,} of the {slots:,} slots of their quota"
+        text = f"jobs of {owner} have {workers:,} of the {counted(slots, 'slot')} of their quota"
         return RunCondition(name="quota", state="waits", text=text, advice=advice)
     return _met("quota", f"jobs of {owner} have {workers:,} slots on {counted(len(situation.owners_workers), 'node')}")
 
@@ -174,9 +174,9 @@ def _slots(situation: Situation, viewer: Person) -> RunCondition | None:
     own = sum(info.workers.get(situation.job_id, 0) for info in usable)
     free = sum(max(0, info.slots - info.busy) for info in usable)
     if own:
-        return _met("slots", f"it has {own:,} of {slots:,} slots")
+        return _met("slots", f"it has {own:,} of {counted(slots, 'slot')}")
     if free:
-        return _met("slots", f"{free:,} of {slots:,} slots are free")
+        return _met("slots", f"{free:,} of {counted(slots, 'slot')} {'is' if slots == 1 else 'are'} free")
     left_s = until_a_slot(situation.neighbours, situation.now)
     soon = f", about {about(left_s)}" if left_s is not None else ""
     text = f"waiting behind {_behind(situation.neighbours, viewer, slots)}{soon}"
@@ -187,9 +187,9 @@ def _slots(situation: Situation, viewer: Person) -> RunCondition | None:
 def _behind(neighbours: tuple[Neighbour, ...], viewer: Person, slots: int) -> str:
     """Return the job that holds the most slots, in words that name it only to those who may see it."""
     if not neighbours:
-        return f"other jobs ({slots:,} of {slots:,} slots)"
+        return f"other jobs ({slots:,} of {counted(slots, 'slot')})"
     first, others = neighbours[0], len(neighbours) - 1
-    held = f"{first.workers:,} of {slots:,} slots"
+    held = f"{first.workers:,} of {counted(slots, 'slot')}"
     if viewer.may_see(first.owner):
         owner = f"{first.owner}, " if first.owner else ""
         name = f"job {first.job_id} ({owner}{held})"
@@ -205,7 +205,7 @@ def _share(situation: Situation, _: Person) -> RunCondition | None:
         return None
     target, own = sum(work.target for work in works), situation.own_workers
     beside = counted(len(situation.neighbours), "other job")
-    return _met("share", f"its share is {target:,} slots beside {beside}, and it has {own:,}")
+    return _met("share", f"its share is {counted(target, 'slot')} beside {beside}, and it has {own:,}")
 
 
 def _memory(situation: Situation, _: Person) -> RunCondition | None:

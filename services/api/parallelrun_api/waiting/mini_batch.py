@@ -17,7 +17,7 @@ def conditions_of_one(situation: Situation, mini_batch: int, holding: Holding) -
     progress = situation.progress
     if mini_batch >= progress.scheduled:
         state: RunConditionState = "blocks" if progress.listing_done else "waits"
-        text = f"it has not been found yet: {counted(progress.scheduled, 'mini-batch', 'mini-batches')} are so far"
+        text = f"it has not been found yet: {counted(progress.scheduled, 'mini-batch')} are so far"
         advice = "the job has no such mini-batch" if progress.listing_done else ""
         return [RunCondition(name="listed", state=state, text=text, advice=advice)]
     conditions = [RunCondition(name="listed", state="met", text="it is in the list of mini-batches")]
@@ -45,6 +45,6 @@ def _place(holding: Holding) -> RunCondition:
         text = "it is between two places: a node has just ended it, or gives it back"
         return RunCondition(name="turn", state="waits", text=text)
     if holding.before:
-        text = f"{counted(holding.before, 'mini-batch', 'mini-batches')} of the job are handed out before it"
+        text = f"{counted(holding.before, 'mini-batch')} of the job are handed out before it"
         return RunCondition(name="turn", state="waits", text=text)
     return RunCondition(name="turn", state="met", text="it is the next one that a node gets")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from parallelrun_core.plurals import counted
 from parallelrun_core.store.outcome_stream import MAX_ENTRIES, StreamEntry
 from parallelrun_core.wire.outcome import Outcome
 from parallelrun_core.wire.phases import InitFailure
@@ -94,7 +95,9 @@ class Intake:
             self._window.decided(recovered)
             self._completion.recorded(now)
             job.log.warning("refused_but_journaled", mini_batches=recovered)
-            job.reports.say(f"Recovered {recovered:,} mini-batches from journals: what Redis had isn't believed.")
+            job.reports.say(
+                f"Recovered {counted(recovered, 'mini-batch')} from journals: what Redis had isn't believed."
+            )
 
     def _take(self, accepted: list[Outcome], new_groups: list[ErrorGroup], now: float) -> None:
         """Pass on what follows from new decisions."""

@@ -100,7 +100,8 @@ class JobContext:
             Fenced: another term has begun.
         """
         missing = self.ledger.progress.scheduled - self.ledger.progress.decided
-        message = f"{missing:,} mini-batches have no decision any more; the job goes back to processing"
+        which = "1 mini-batch has" if missing == 1 else f"{missing:,} mini-batches have"
+        message = f"{which} no decision any more; the job goes back to processing"
         if self.damage:  # the reason was said
             self.reports.say(f"{message}.")
         else:

@@ -17,6 +17,7 @@ from parallelrun_core.folder.disk_trouble import is_full, may_pass
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.folder.takeover import lost_rows
+from parallelrun_core.plurals import counted
 from parallelrun_core.service import failpoints
 from parallelrun_core.service.pacing import Every
 from parallelrun_core.store.connection import CONNECTION_ERRORS
@@ -267,7 +268,7 @@ def _start(job: JobContext) -> None:
     job.reports.begin()
     if job.ledger.progress.resumed and job.reopening is None:
         resumed, earlier = job.ledger.progress.resumed, job.spec.resume_from
-        job.reports.say(f"{resumed:,} finished mini-batches were taken over from job {earlier}.")
+        job.reports.say(f"Took over {counted(resumed, 'finished mini-batch')} from job {earlier}.")
     job.start()
 
 

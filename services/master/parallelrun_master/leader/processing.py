@@ -194,7 +194,7 @@ class Processing:
                 scheduler.sizing.show(self._ledger.progress)
             if not has_more:
                 self._job.reports.overview.say(
-                    f"Scheduling finished: {scheduler.mini_batches:,} mini-batches with "
+                    f"Scheduling finished: {counted(scheduler.mini_batches, 'mini-batch')} with "
                     f"{scheduler.tables.words(scheduler.items)} in {now - self._job.began:.2f} s."
                 )
         all_of_them = scheduler.closing is not None

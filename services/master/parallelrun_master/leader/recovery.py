@@ -10,6 +10,7 @@ from parallelrun_core.errors import CorruptLog
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import Closing, last_closing, read_length
 from parallelrun_core.folder.records import JobRecord, Reopening
+from parallelrun_core.plurals import counted
 from parallelrun_core.wire.outcome import LostRows
 from parallelrun_master.leader.job_context import JobContext
 from parallelrun_master.leadership import Leadership
@@ -68,7 +69,8 @@ def recover(
     if ledger.lost:
         numbers = ledger.lost
         job.damaged(
-            f"the rows of {len(numbers):,} mini-batches were lost; these are run again", mini_batches=numbers[:500]
+            f"the rows of {counted(len(numbers), 'mini-batch')} were lost; these are run again",
+            mini_batches=numbers[:500],
         )
     if queue.term > 1 and (ledger.damage or not queue.checkpoint()):  # Redis has forgotten it, or the disk
         recover_journals(job)

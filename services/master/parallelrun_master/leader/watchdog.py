@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing
 
 from parallelrun_core.folder.manifest import ManifestCursor
+from parallelrun_core.plurals import counted
 from parallelrun_master.leader.job_context import JobContext
 from parallelrun_master.ledger.journals import recover_journals
 from parallelrun_master.policy.contradictions import Counts, StillWatch, Whereabouts, whereabouts
@@ -46,7 +47,7 @@ class Watchdog:
             self._knows = False
             if stray := self._whereabouts(published):
                 recovered, again = self._mend(stray)
-                self._job.reports.say(f"{recovered:,} mini-batches were recovered, {again:,} are run again.")
+                self._job.reports.say(f"Recovered {counted(recovered, 'mini-batch')}; to be run again: {again:,}.")
                 return True
         counts = Counts(self._job.ledger.progress.decided, published, outstanding, leased)
         if not self._watch.is_due(counts, now):
@@ -58,7 +59,7 @@ class Watchdog:
         recovered, again = self._mend(lasting)
         lost = len(lasting.nowhere) + len(lasting.unreachable)
         self._job.damaged(
-            f"{lost:,} mini-batches were neither decided, nor waiting, nor with a node: {recovered:,} of them were "
+            f"{counted(lost, 'mini-batch')} neither decided, nor waiting, nor with a node: {recovered:,} of them were "
             f"taken from the journals of the nodes, {again:,} are run again",
             mini_batches=sorted((*lasting.nowhere, *lasting.unreachable))[:_AT_ONCE],
         )

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from parallelrun_core.plurals import counted
 from parallelrun_core.wire.message import Piece
 
 _LATER = "whose rows are counted as they are read"
@@ -42,8 +43,8 @@ class TableAmount:
         Args:
             items: the files that were scheduled beside the tables.
         """
-        parts = [f"{items:,} items"] if items or not (self.rows or self.bytes or self.has_more) else []
-        parts += [f"{self.rows:,} rows"] if self.rows else []
+        parts = [counted(items, "item")] if items or not (self.rows or self.bytes or self.has_more) else []
+        parts += [counted(self.rows, "row")] if self.rows else []
         if self.bytes:
             parts.append(f"{self.bytes:,} bytes of tables {_LATER}")
         if self.has_more:

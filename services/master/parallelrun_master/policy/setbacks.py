@@ -10,6 +10,7 @@ from __future__ import annotations
 from math import inf
 from typing import Final, NamedTuple
 
+from parallelrun_core.plurals import counted
 from parallelrun_core.service.pacing import Backoff
 from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.leader_lease import LONGEST_PAUSE_MS
@@ -27,7 +28,7 @@ class Setback(NamedTuple):
     """Number of in a row fail the job; None: their number doesn't matter."""
     code: str
     summary: str
-    """The summary of the failure, with places for the count and the last reason."""
+    """The summary of the failure, with places for the count, the tries in words and the last reason."""
     hint: str = ""
     is_limited_in_time: bool = False
     """True if the job fails when they last for longer than its `task_overhead_timeout`."""
@@ -37,7 +38,8 @@ class Setback(NamedTuple):
         is_over = lasted_s > limit_s if self.is_limited_in_time else self.most is not None and count >= self.most
         if not is_over:
             return None
-        summary = self.summary.format(count=count, why=why, seconds=lasted_s)
+        tries = counted(count, "try", "tries")
+        summary = self.summary.format(count=count, tries=tries, why=why, seconds=lasted_s)
         return JobFailure(code=self.code, summary=summary, hint=self.hint)
 
 
@@ -51,13 +53,13 @@ TROUBLE: Final = Setback(
     "make sure that the shared volume can be read and written; the job can then be resumed",
 )
 INPUT_TROUBLE: Final = Setback(
-    "input_trouble", 7, "INPUT_UNREADABLE", "The input can't be read, even after {count} tries: {why}"
+    "input_trouble", 7, "INPUT_UNREADABLE", "The input can't be read, even after {tries}: {why}"
 )
 STORE_AWAY: Final = Setback(
     "store_away",
     None,
     "INPUT_UNREADABLE",
-    "The store of an input has not answered for {seconds:.0f} s, in {count} tries: {why}",
+    "The store of an input has not answered for {seconds:.0f} s, in {tries}: {why}",
     "make sure that the masters can reach the store; the job can then be resumed. task_overhead_timeout says how long "
     "it is waited for",
     is_limited_in_time=True,

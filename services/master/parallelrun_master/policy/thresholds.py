@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from parallelrun_core.plurals import counted
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.progress import Progress
@@ -22,7 +23,7 @@ def over_threshold(spec: JobSpec, progress: Progress, errors: ErrorGroups) -> Jo
     elif 0 <= spec.mini_batch_error_threshold < progress.failed:
         limit = spec.mini_batch_error_threshold
         summary = (
-            f"{progress.failed:,} mini-batches failed, more than mini_batch_error_threshold ({limit:,}; "
+            f"{counted(progress.failed, 'mini-batch')} failed, more than mini_batch_error_threshold ({limit:,}; "
             "v1: allowed_failed_count)."
         )
     elif decided_all and 100 * progress.failed > spec.allowed_failed_percent * with_items:
@@ -38,13 +39,13 @@ def _over_items(spec: JobSpec, progress: Progress) -> str:
     """Say which items are more than `error_threshold`: those that failed, and those that are only without a row."""
     limit, short = f"error_threshold {spec.error_threshold:,}", progress.items_short
     returned = (
-        f"run() returned {progress.rows:,} rows for {progress.items_done + short:,} items, which Azure counts as "
-        "failed; set -1 for a job that aggregates"
+        f"run() returned {counted(progress.rows, 'row')} for {counted(progress.items_done + short, 'item')}, which "
+        "Azure counts as failed; set -1 for a job that aggregates"
     )
     if not progress.items_lost:
         return f"{limit}: {returned}."
     about = f", {progress.items_estimated:,} of them estimated" if progress.items_estimated else ""
-    summary = f"{progress.items_lost:,} items failed{about}"
+    summary = f"{counted(progress.items_lost, 'item')} failed{about}"
     if progress.items_lost > spec.error_threshold or not short:
         return f"{summary}, more than error_threshold ({spec.error_threshold:,})."
     return f"{limit}: {summary}, and {returned}."

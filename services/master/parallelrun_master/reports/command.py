@@ -7,6 +7,7 @@ from pathlib import Path
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.layout import Logs
+from parallelrun_core.plurals import counted
 from parallelrun_core.wire.progress import Progress
 
 
@@ -30,5 +31,8 @@ def lines_of_command(logs: Path, progress: Progress) -> list[str]:
         printed = (Logs(logs).stdout(outcome.node, outcome.process), Logs(logs).stderr(outcome.node, outcome.process))
         lines.append(f"What it printed: {', '.join(str(path.relative_to(logs)) for path in printed)}.")
     if progress.retried or progress.lost:
-        lines.append(f"It was tried again {progress.retried:,} times, and {progress.lost:,} times lost with its node.")
+        lines.append(
+            f"It was tried again {counted(progress.retried, 'time')}, and lost with its node "
+            f"{counted(progress.lost, 'time')}."
+        )
     return lines

@@ -44,7 +44,7 @@ class Overview:
         self._add_row(progress, elapsed_s, left_s)
         total = f"{progress.scheduled:,}" + ("" if progress.listing_done else " so far")
         if not progress.decided:
-            self.say(f"No mini-batch of {total} is processed yet; {progress.running:,} are with a worker.")
+            self.say(f"No mini-batch of {total} is processed yet; with workers: {progress.running:,}.")
             return
         remaining = "unknown" if left_s is None else f"{left_s:.0f} s"
         self.say(

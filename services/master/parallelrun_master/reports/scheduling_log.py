@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from math import inf
 
 from parallelrun_core.folder.engine_log import EngineLog
+from parallelrun_core.plurals import counted
 from parallelrun_core.service.pacing import Every
 from parallelrun_master.planning.amount import TableAmount
 
@@ -69,7 +70,7 @@ class SchedulingLog:
             self._save(mini_batches, items, finished, tables)
         if finished:
             self._log.info(
-                f"Scheduling finished: {mini_batches:,} mini-batches with {tables.words(items)}. "
+                f"Scheduling finished: {counted(mini_batches, 'mini-batch')} with {tables.words(items)}. "
                 f"{self._node}: setting job stage to ALL_TASKS_SCHEDULED."
             )
 

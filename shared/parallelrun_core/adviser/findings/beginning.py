@@ -9,6 +9,7 @@ import numpy as np
 from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.duration import duration
 from parallelrun_core.adviser.findings.case import Case
+from parallelrun_core.plurals import counted
 
 
 def findings_of(case: Case) -> Iterator[AdviceFinding]:
@@ -63,7 +64,7 @@ def _init(case: Case) -> Iterator[AdviceFinding]:
         _sooner(case, typical),
         title=f"init() takes {duration(typical)} in each worker, before anything is done.",
         evidence=[
-            f"{len(done):,} workers, half of them longer than {duration(typical)} in init(), "
+            f"{counted(len(done), 'worker')}, half of them longer than {duration(typical)} in init(), "
             f"of {duration(case.schedule.measured_s)}",
             f"the first mini-batch began after {duration(case.schedule.first_try_s)}",
         ],

@@ -12,6 +12,7 @@ from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.duration import duration, percent
 from parallelrun_core.adviser.evidence import DONE, Ints
 from parallelrun_core.adviser.findings.case import Case
+from parallelrun_core.plurals import counted
 
 _MARGIN: Final = 3.0
 """A timeout is to be so many times the longest `run()` that succeeds."""
@@ -107,7 +108,7 @@ def _errors(case: Case, failed: Ints) -> Iterator[AdviceFinding]:
     if has_died:
         title = f"Workers die ({commonest}) and are replaced: init() runs again, and so do their mini-batches."
         inits = sum(init.is_done for init in case.evidence.inits)
-        evidence.append(f"init() ran {inits:,} times for {len(schedule.lanes):,} places of workers")
+        evidence.append(f"init() ran {counted(inits, 'time')} for {len(schedule.lanes):,} places of workers")
         change = Change(text="See logs/user/error.txt for how they end, and logs/user/stderr for what they say last.")
     elif repaired:
         title = f"{percent(spent)} of the workers' time goes into tries that fail at first ({commonest})."

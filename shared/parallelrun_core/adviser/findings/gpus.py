@@ -11,6 +11,7 @@ from typing import Final
 from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.duration import percent
 from parallelrun_core.adviser.findings.case import Case
+from parallelrun_core.plurals import counted
 
 _LOW: Final = 0.50
 _FULL: Final = 0.90
@@ -34,11 +35,11 @@ def findings_of(case: Case) -> Iterator[AdviceFinding]:
         title=f"The GPUs mostly wait: they compute for {percent(used)} of the time, and {percent(memory)} of their "
         "memory is used.",
         evidence=[
-            f"{now:,} workers on each GPU",
-            f"{schedule.processes_per_node:,} on each of {schedule.nodes:,} nodes",
+            f"{counted(now, 'worker')} on each GPU",
+            f"{schedule.processes_per_node:,} on each of {counted(schedule.nodes, 'node')}",
         ],
         change=Change(
-            text=f"Run {now * times:,} workers on each GPU, as far as the CPUs and the memory of a node suffice.",
+            text=f"Run {counted(now * times, 'worker')} on each GPU, as far as CPUs and memory of a node suffice.",
             set={
                 "workers_per_gpu": str(now * times),
                 **(

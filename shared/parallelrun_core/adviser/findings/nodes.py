@@ -11,6 +11,7 @@ from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.duration import duration, percent
 from parallelrun_core.adviser.evidence import groups_of
 from parallelrun_core.adviser.findings.case import Case
+from parallelrun_core.plurals import counted
 
 _SLOW: Final = 1.5
 """Databricks' and Spark's advice takes 1.5 times a high quantile for skew; nodes are compared by medians, which vary
@@ -95,7 +96,7 @@ def _too_many(case: Case) -> Iterator[AdviceFinding]:
             f"workers were busy for {percent(busy)} of their time",
             f"{case.count(len(schedule.work))} mini-batches in all",
         ],
-        change=Change(text=f"Run it on {enough:,} nodes.", set={"instance_count": str(enough)}),
+        change=Change(text=f"Run it on {counted(enough, 'node')}.", set={"instance_count": str(enough)}),
         saving_s=took - predicted,
         saving_share=(took - predicted) / took,
         predicted_s=predicted,

@@ -17,6 +17,7 @@ from parallelrun_core.adviser.evidence import DONE
 from parallelrun_core.adviser.findings.case import Case
 from parallelrun_core.adviser.findings.contention import slowdown
 from parallelrun_core.adviser.schedule import TrySchedule
+from parallelrun_core.plurals import counted
 
 _BUSY: Final = 0.70
 _MEMORY: Final = 0.80
@@ -71,7 +72,8 @@ def _too_few(case: Case) -> Iterator[AdviceFinding]:
         options[count],
         title=f"Workers mostly wait: each uses {percent(share)} of a CPU, so more of them fit on each node.",
         evidence=[
-            f"{now:,} processes on each of {schedule.nodes:,} nodes, with {percent(share)} of a CPU each",
+            f"{counted(now, 'process')} on each of {counted(schedule.nodes, 'node')}, "
+            f"with {percent(share)} of a CPU each",
             f"half of the mini-batches took longer than {duration(float(np.median(schedule.work)))}",
             *(
                 f"all CPUs of {name} were busy for {percent(use.cpu_share)} of the time, by whomever"
@@ -80,7 +82,8 @@ def _too_few(case: Case) -> Iterator[AdviceFinding]:
             ),
         ],
         change=Change(
-            text=f"Run {count:,} processes on each node; it needs as many slots (`--slots` of its agent). This holds "
+            text=f"Run {counted(count, 'process')} on each node; it needs as many slots (`--slots` of its agent). This "
+            f"holds "
             "as far as what they wait for, such as storage or a service, can take more at once.",
             set={"max_concurrency_per_instance": str(count)},
         ),
@@ -108,7 +111,7 @@ def _oversubscribed(case: Case) -> Iterator[AdviceFinding]:
     yield from case.faster(
         "oversubscribed",
         predicted,
-        title=f"{now:,} processes with {threads:.0f} threads each share {cpus:g} CPUs: they hinder each other.",
+        title=f"{counted(now, 'process')} with {threads:.0f} threads each share {cpus:g} CPUs: they hinder each other.",
         evidence=[
             f"for {percent(pressure)} of the time, a thread that could run waited for a CPU (PSI)",
             f"each process used {cores:.1f} CPUs",

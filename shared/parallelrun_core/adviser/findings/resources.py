@@ -14,6 +14,7 @@ from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.duration import percent
 from parallelrun_core.adviser.findings.case import Case
 from parallelrun_core.adviser.findings.drift import memory_growth
+from parallelrun_core.plurals import counted
 
 _FULL: Final = 0.90
 _WAITS: Final = 0.30
@@ -41,7 +42,8 @@ def _memory(case: Case) -> Iterator[AdviceFinding]:
     fewer = max(1, min([now - 1, *fit]))
     sentences = [f"{case.count(killed)} tries ended because the node had no memory left"] if killed else []
     sentences += [
-        f"{now:,} workers with {peak / _GB:.2f} GB each need {percent(each)} of {name}" for name, each in full.items()
+        f"{counted(now, 'worker')} with {peak / _GB:.2f} GB each need {percent(each)} of {name}"
+        for name, each in full.items()
     ]
     sentences += [
         f"on {name}, processes waited for memory for {percent(each)} of the time" for name, each in waits.items()
@@ -50,7 +52,10 @@ def _memory(case: Case) -> Iterator[AdviceFinding]:
         sentences.append(
             f"a worker's memory grew by {percent(grown)} from its first quarter of mini-batches to its last"
         )
-    text = f"Run {fewer:,} processes on each node, or need less memory in each: smaller mini-batches, and nothing kept."
+    text = (
+        f"Run {counted(fewer, 'process')} on each node, or need less memory in each: smaller mini-batches, and nothing "
+        "kept."
+    )
     yield AdviceFinding(
         id="memory",
         severity="critical" if killed else "severe",

@@ -18,6 +18,7 @@ from parallelrun_core.adviser.findings.case import Case
 from parallelrun_core.adviser.replay import and_then, joined, split
 from parallelrun_core.adviser.schedule import TrySchedule
 from parallelrun_core.adviser.sizes import of_size, size_text
+from parallelrun_core.plurals import counted
 
 _NEAR_BEST: Final = 0.02
 _FACTORS: Final = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 100, 200, 500, 1000, 2000, 5000, 10_000)
@@ -91,7 +92,7 @@ def _too_large(case: Case) -> Iterator[AdviceFinding]:
     count, lanes = schedule.count, len(schedule.lanes)
     name = "too_few_mini_batches" if count < lanes else "mini_batch_too_large"
     busy = schedule.busy_s / (lanes * max(1e-9, schedule.base_s))
-    few = f"There are {count:,} mini-batches for {lanes:,} workers: the others have nothing to do."
+    few = f"There are {counted(count, 'mini-batch')} for {counted(lanes, 'worker')}: the others have nothing to do."
     large = f"Mini-batches are too large: workers wait for the last ones, and are busy for {percent(busy)} of the time."
     yield from case.faster(
         name,

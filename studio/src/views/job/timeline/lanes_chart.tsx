@@ -10,7 +10,7 @@ import { timeTicks } from "../../../charts/scale";
 import { Twin } from "../../../charts/twin";
 import { useWidth } from "../../../charts/width";
 import { go } from "../../../shell/router";
-import { count, percent } from "../../../words/numbers";
+import { count, counted, percent } from "../../../words/numbers";
 import { clock, duration, zoneName } from "../../../words/times";
 import { linkToMiniBatch } from "../links";
 
@@ -151,7 +151,7 @@ function Chart({ job, timeline, zoom }: Props): JSX.Element {
         ref={box}
         tabIndex={0}
         role="group"
-        aria-label={`${timeline.lanes.length} workers. Up and down choose one, left and right move in time, plus and minus zoom, 0 shows all.`}
+        aria-label={`${counted(timeline.lanes.length, "worker")}. Up and down choose one, left and right move in time, plus and minus zoom, 0 shows all.`}
         onKeyDown={press}
         onBlur={() => setAt(undefined)}
       >
@@ -227,7 +227,7 @@ function told(timeline: Timeline, { lane, seconds }: Point): string {
   if (!own) return "";
   const doing = own.now ? `, now ${NOW[own.now.doing]}` : "";
   if (Number.isNaN(seconds))
-    return `${nameOf(own)}: ${count(own.tries)} tries${own.failed_tries ? `, ${count(own.failed_tries)} failed` : ""}${doing}`;
+    return `${nameOf(own)}: ${counted(own.tries, "try", "tries")}${own.failed_tries ? `, ${count(own.failed_tries)} failed` : ""}${doing}`;
   const where = `${nameOf(own)} at ${clock((startOf(timeline) + seconds) * 1000)}`;
   const index = tryAt(own, seconds);
   if (index !== undefined && own.spans) {
@@ -238,7 +238,7 @@ function told(timeline: Timeline, { lane, seconds }: Point): string {
   const running = runningAt(own, seconds);
   if (running) return `${where}: ${runningTold(running, timeline.length_s)}`;
   if (!own.spans && seconds <= own.end_s && seconds >= own.begin_s)
-    return `${where}: ${count(own.tries)} tries in this window; look closer to see each`;
+    return `${where}: ${counted(own.tries, "try", "tries")} in this window; look closer to see each`;
   return `${where}: ${gapAt(timeline, own, seconds)}`;
 }
 
