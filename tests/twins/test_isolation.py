@@ -8,8 +8,7 @@ from typing import Any
 from parallelrun_agent.policy.isolation import Isolation
 from parallelrun_core.folder.decisions import Decided
 from parallelrun_core.wire.outcome import Outcome
-from parallelrun_worker.execution.isolation import ItemRange
-from parallelrun_worker.rows.kept_rows import Patch
+from parallelrun_worker.rows.kept_rows import ItemRange, Patch
 from parallelrun_worker.rows.returned import Rendered
 from tests.twins.sabotage import always, expect_failure, replaced
 from tests.unit.agent import test_isolation as isolation
@@ -38,7 +37,7 @@ def test_isolation_that_takes_every_half_for_good_is_found() -> None:
 
 
 def test_isolation_that_calls_run_with_items_that_are_not_there_is_found() -> None:
-    with replaced("parallelrun_worker.execution.isolation:ItemRange.has", always(False)), expect_failure():
+    with replaced("parallelrun_worker.rows.kept_rows:ItemRange.has", always(False)), expect_failure():
         proof: Any = apart.test_apart_calls_no_part_with_an_item_that_is_known_to_fail
         proof.hypothesis.inner_test(16, {5})  # of many examples, it may report several failures as one group
 

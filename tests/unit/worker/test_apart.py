@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parallelrun_worker.execution.isolation import ItemRange, Uneven, joined, run_apart
+from parallelrun_worker.execution.isolation import Uneven, joined, run_apart
+from parallelrun_worker.rows.kept_rows import ItemRange
 
 
 class Script:

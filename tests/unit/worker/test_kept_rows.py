@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from parallelrun_worker.execution.isolation import ItemRange
-from parallelrun_worker.rows.kept_rows import Patch, split
+from parallelrun_worker.rows.kept_rows import ItemRange, Patch, split
 from parallelrun_worker.rows.returned import BadReturn, Rendered
 from parallelrun_worker.rows.text import HEADER_LENGTH, Lines
 

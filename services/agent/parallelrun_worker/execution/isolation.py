@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parallelrun_worker import frames
 from parallelrun_worker.mini_batches.mini_batch import MiniBatch, of_paths
+from parallelrun_worker.rows.kept_rows import ItemRange
 from parallelrun_worker.rows.returned import BadReturn, kind_of
 from parallelrun_worker.rows.returned_tables import as_rows
 from parallelrun_worker.script_api.script import ItemError
@@ -28,22 +29,6 @@ if TYPE_CHECKING:
 
 _CALLS_WITHOUT_SUCCESS = 14
 """Three levels of halves: if every one of them has failed, the items are not to blame."""
-
-
-class ItemRange(NamedTuple):
-    """Consecutive items of a mini-batch."""
-
-    first: int
-    items: int
-
-    def halves(self) -> tuple[ItemRange, ItemRange]:
-        """Return its first half, which is the smaller one, and the rest."""
-        half = self.items // 2
-        return ItemRange(self.first, half), ItemRange(self.first + half, self.items - half)
-
-    def has(self, other: ItemRange) -> bool:
-        """Return whether all items of another part are in this one."""
-        return self.first <= other.first and other.first + other.items <= self.first + self.items
 
 
 class Uneven(Exception):

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from parallelrun_worker.rows.returned import BadReturn, Rendered
 from parallelrun_worker.rows.text import HEADER_LENGTH
 
-if TYPE_CHECKING:
-    from parallelrun_worker.execution.isolation import ItemRange
+
+class ItemRange(NamedTuple):
+    """Consecutive items of a mini-batch."""
+
+    first: int
+    items: int
+
+    def halves(self) -> tuple[ItemRange, ItemRange]:
+        """Return its first half, which is the smaller one, and the rest."""
+        half = self.items // 2
+        return ItemRange(self.first, half), ItemRange(self.first + half, self.items - half)
+
+    def has(self, other: ItemRange) -> bool:
+        """Return whether all items of another part are in this one."""
+        return self.first <= other.first and other.first + other.items <= self.first + self.items
 
 
 class KeptRows(NamedTuple):
