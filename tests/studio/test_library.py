@@ -65,3 +65,64 @@ def test_assets_are_shown_with_their_versions(opened: Tab, shown: Studio) -> Non
     page.get_by_role("heading", name="Datastores").wait_for()
     page.get_by_role("button", name="Batch endpoints").click()
     page.get_by_role("heading", name="Batch endpoints").wait_for()
+
+
+def test_a_compute_is_made_and_changed(opened: Tab, shown: Studio) -> None:
+    page = opened.page
+    opened.open("/nodes")
+    page.get_by_role("button", name="New compute").click()
+    dialog = page.get_by_role("dialog", name="New compute")
+    dialog.get_by_label("Name").fill("by-hand")
+    document = dialog.get_by_role("textbox", name="Document: New compute")
+    document.fill("type: manual\nmax_instances: many\n")
+    dialog.get_by_role("button", name="Create").click()
+    dialog.get_by_role("alert").get_by_text("max_instances").first.wait_for()
+    assert opened.violations() == []
+    document.fill("type: manual\nmax_instances: 2\n")
+    dialog.get_by_role("button", name="Create").click()
+    row = page.get_by_role("row", name="by-hand")
+    row.get_by_text("manual").wait_for()
+
+    row.get_by_role("button", name="Edit by-hand").click()
+    dialog = page.get_by_role("dialog", name="Edit by-hand")
+    document = dialog.get_by_role("textbox", name="Document: Edit by-hand")
+    document.fill(document.input_value().replace("2", "5"))
+    dialog.get_by_role("button", name="Change").click()
+    row.get_by_role("cell", name="5", exact=True).wait_for()
+    ask(shown, "DELETE", "/computes/by-hand", None)
+
+
+def test_a_datastore_is_made_on_the_page(opened: Tab, shown: Studio) -> None:
+    page = opened.page
+    opened.open("/library?kind=datastores")
+    page.get_by_role("button", name="New datastore").click()
+    dialog = page.get_by_role("dialog", name="New datastore")
+    dialog.get_by_label("Name").fill("pictures")
+    dialog.get_by_role("textbox", name="Document: New datastore").fill("type: s3\nbucket: our-pictures\n")
+    dialog.get_by_role("button", name="Create").click()
+    page.get_by_role("row", name="pictures").get_by_text("our-pictures").wait_for()
+    assert opened.violations() == []
+    ask(shown, "DELETE", "/datastores/pictures", None)
+
+
+def test_a_batch_endpoint_is_invoked_and_leads_to_its_job(opened: Tab, shown: Studio) -> None:
+    page = opened.page
+    job = {
+        "name": "of an endpoint",
+        "entry_script": "entry.py",
+        "code": str(shown.cluster.code(GOOD)),
+        "inputs": {"data": {"path": str(shown.cluster.files(4))}},
+        "mini_batch_size": 2,
+    }
+    ask(shown, "PUT", "/batch-endpoints/scores", {})
+    ask(shown, "PUT", "/batch-endpoints/scores/deployments/blue?default=true", {"job": job})
+    opened.open("/library?kind=endpoints")
+    page.get_by_role("row", name="scores").get_by_text("blue").first.wait_for()
+    page.get_by_role("button", name="Invoke scores").click()
+    dialog = page.get_by_role("dialog", name="Invoke scores")
+    dialog.get_by_role("textbox", name="Document: Invoke scores").fill(f"input: {shown.cluster.files(6)}\n")
+    assert opened.violations() == []
+    dialog.get_by_role("button", name="Invoke", exact=True).click()
+    page.wait_for_url("**/jobs/job_*")
+    page.get_by_role("link", name="endpoint scores").first.wait_for()
+    shown.cluster.result(page.url.rpartition("/")[2])

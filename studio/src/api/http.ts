@@ -43,9 +43,14 @@ export async function send<T>(method: "POST" | "PUT" | "DELETE", path: string, b
 }
 
 /** Send a document as it was written. */
-export async function sendText<T>(path: string, yaml: string, signal?: AbortSignal): Promise<T> {
+export async function sendText<T>(
+  path: string,
+  yaml: string,
+  signal?: AbortSignal,
+  method: "POST" | "PUT" = "POST",
+): Promise<T> {
   const headers = { ...OWN, "Content-Type": "application/yaml" };
-  const answer = await request(path, { method: "POST", headers, body: yaml, ...(signal ? { signal } : {}) });
+  const answer = await request(path, { method, headers, body: yaml, ...(signal ? { signal } : {}) });
   return (await answer.json()) as T;
 }
 

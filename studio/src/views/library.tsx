@@ -1,16 +1,18 @@
 // What jobs are made of and read: assets of each type with their versions, datastores, batch endpoints. The URL says which.
 
 import type { ComponentChildren, JSX } from "preact";
+import { useState } from "preact/hooks";
 import { getJson } from "../api/http";
 import { useLoaded } from "../api/loaded";
 import { apiPath } from "../api/paths";
-import type { Asset, AssetPage, BatchEndpointList, DatastoreList } from "../api/types";
+import type { Asset, AssetPage, BatchEndpointList, Datastore, DatastoreList, Job } from "../api/types";
 import { DataTable, type Column } from "../charts/twin";
 import { Card } from "../parts/card";
 import { Choice } from "../parts/choice";
 import { Copy } from "../parts/copy";
+import { asDocument, DocumentDialog } from "../parts/document_dialog";
 import { Empty, Shown } from "../parts/notice";
-import { ask, place } from "../shell/router";
+import { ask, go, place } from "../shell/router";
 import { moment } from "../words/times";
 
 const KINDS = {
@@ -44,19 +46,24 @@ function Table({
   columns,
   rows,
   command,
+  action,
 }: {
   title: string;
   columns: Column[];
   rows: ComponentChildren[][];
   command: string;
+  action?: JSX.Element;
 }): JSX.Element {
   return (
     <Card
       title={title}
       aside={
-        <Copy text={command} label="Copy the command that lists these">
-          CLI
-        </Copy>
+        <>
+          {action}
+          <Copy text={command} label="Copy the command that lists these">
+            CLI
+          </Copy>
+        </>
       }
     >
       {rows.length ? <DataTable caption={title} columns={columns} rows={rows} /> : <Empty>None yet.</Empty>}
@@ -140,53 +147,114 @@ function Id({ of }: { of: Asset }): JSX.Element {
   );
 }
 
+const FIRST_DATASTORE = "type: s3\nbucket: our-images\n";
+
 function Datastores(): JSX.Element {
   const loaded = useLoaded("datastores", (signal) => getJson<DatastoreList>(apiPath("/datastores"), signal));
+  const [edited, edit] = useState<Datastore | "new" | undefined>(undefined);
   return (
-    <Shown of={loaded}>
-      {({ items }) => (
-        <Table
-          title="Datastores"
-          command="parallelrun datastore list"
-          columns={[{ name: "Name" }, { name: "Type" }, { name: "Location" }, { name: "Credentials" }]}
-          rows={items.map(({ name, type, location, access }) => [<b>{name}</b>, type, <code>{location}</code>, access])}
+    <>
+      <Shown of={loaded}>
+        {({ items }) => (
+          <Table
+            title="Datastores"
+            command="parallelrun datastore list"
+            action={
+              <button type="button" onClick={() => edit("new")}>
+                New datastore
+              </button>
+            }
+            columns={[
+              { name: "Name" },
+              { name: "Type" },
+              { name: "Location" },
+              { name: "Credentials" },
+              { name: "Change" },
+            ]}
+            rows={items.map((each) => [
+              <b>{each.name}</b>,
+              each.type,
+              <code>{each.location}</code>,
+              each.access,
+              <button type="button" aria-label={`Edit ${each.name}`} onClick={() => edit(each)}>
+                Edit
+              </button>,
+            ])}
+          />
+        )}
+      </Shown>
+      {edited && (
+        <DocumentDialog<Datastore>
+          title={edited === "new" ? "New datastore" : `Edit ${edited.name}`}
+          about="Fields are in docs/storage.md. It has no secret: nodes have credentials, or a file that it names."
+          method="PUT"
+          path={(name) => apiPath(`/datastores/${encodeURIComponent(name)}`)}
+          {...(edited === "new" ? {} : { name: edited.name })}
+          document={edited === "new" ? FIRST_DATASTORE : asDocument(edited.definition)}
+          button={edited === "new" ? "Create" : "Change"}
+          onDone={() => {
+            edit(undefined);
+            loaded.reload();
+          }}
+          onClose={() => edit(undefined)}
         />
       )}
-    </Shown>
+    </>
   );
 }
 
 function Endpoints(): JSX.Element {
   const loaded = useLoaded("endpoints", (signal) => getJson<BatchEndpointList>(apiPath("/batch-endpoints"), signal));
+  const [invoked, invoke] = useState<string | undefined>(undefined);
   return (
-    <Shown of={loaded}>
-      {({ items }) => (
-        <Table
-          title="Batch endpoints"
-          command="parallelrun batch-endpoint list"
-          columns={[
-            { name: "Name" },
-            { name: "Deployments" },
-            { name: "Default" },
-            { name: "Changed" },
-            { name: "Jobs" },
-            { name: "Invoke" },
-          ]}
-          rows={items.map(({ name, deployments, default_deployment, modified }) => [
-            <b>{name}</b>,
-            deployments.join(", ") || "–",
-            default_deployment || "–",
-            moment(modified),
-            <a href={`/jobs?maker=${encodeURIComponent(`endpoint:${name}`)}`}>its jobs</a>,
-            <Copy
-              text={`parallelrun batch-endpoint invoke ${name} --file invocation.yml`}
-              label={`Copy the command that invokes ${name}`}
-            >
-              CLI
-            </Copy>,
-          ])}
+    <>
+      <Shown of={loaded}>
+        {({ items }) => (
+          <Table
+            title="Batch endpoints"
+            command="parallelrun batch-endpoint list"
+            columns={[
+              { name: "Name" },
+              { name: "Deployments" },
+              { name: "Default" },
+              { name: "Changed" },
+              { name: "Jobs" },
+              { name: "Invoke" },
+            ]}
+            rows={items.map(({ name, deployments, default_deployment, modified }) => [
+              <b>{name}</b>,
+              deployments.join(", ") || "–",
+              default_deployment || "–",
+              moment(modified),
+              <a href={`/jobs?maker=${encodeURIComponent(`endpoint:${name}`)}`}>its jobs</a>,
+              <>
+                <button type="button" aria-label={`Invoke ${name}`} onClick={() => invoke(name)}>
+                  Invoke
+                </button>
+                <Copy
+                  text={`parallelrun batch-endpoint invoke ${name} --file invocation.yml`}
+                  label={`Copy the command that invokes ${name}`}
+                >
+                  CLI
+                </Copy>
+              </>,
+            ])}
+          />
+        )}
+      </Shown>
+      {invoked !== undefined && (
+        <DocumentDialog<Job>
+          title={`Invoke ${invoked}`}
+          about="The data, and settings other than those of the deployment: docs/batch-endpoints.md has the fields."
+          method="POST"
+          path={(name) => apiPath(`/batch-endpoints/${encodeURIComponent(name)}:invoke`)}
+          name={invoked}
+          document={"input: /path/to/the/files\n"}
+          button="Invoke"
+          onDone={({ id }) => go(`/jobs/${id}`)}
+          onClose={() => invoke(undefined)}
         />
       )}
-    </Shown>
+    </>
   );
 }

@@ -18,6 +18,7 @@ import { Actions } from "./actions";
 import { Cause } from "./cause";
 import { Figures } from "./figures";
 import { Holders } from "./holders";
+import { Maker } from "./maker";
 
 export function Header({ job, live, now }: { job: Job; live: LiveJob; now: number }): JSX.Element {
   const pace = paceOf(job, now);
@@ -47,6 +48,7 @@ export function Header({ job, live, now }: { job: Job; live: LiveJob; now: numbe
       <p class="sub">
         <code>{job.id}</code> <Copy text={job.id} label="Copy the job's id" />
         <span>submitted {moment(job.submitted)}</span>
+        <Maker id={job.id} />
         {tagsOf(job.spec).map((tag) => (
           <span key={tag} class="chip">
             {tag}

@@ -11,6 +11,7 @@ import { paceOf, standingOf } from "../../words/pace";
 import { age, clock, duration, moment } from "../../words/times";
 import { titleOf } from "../../words/title";
 import { written } from "./tags";
+import { MadeBy } from "../job/maker";
 
 interface Props {
   job: JobSummary;
@@ -23,7 +24,7 @@ export function JobRow({ job, now, isChosen, toggle }: Props): JSX.Element {
   const pace = paceOf(job, now);
   const isOpen = !isOver(job);
   const name = titleOf(job);
-  const { maker, owner, why } = job;
+  const { why } = job;
   return (
     <tr>
       <td class="tick">
@@ -35,16 +36,7 @@ export function JobRow({ job, now, isChosen, toggle }: Props): JSX.Element {
         </a>
         <span class="sub">
           {job.type !== "parallel" && <span class="chip">{job.type}</span>}
-          {maker && maker.kind !== "pipeline" && (
-            <a class="chip" href={linkWith({ maker: `${maker.kind}:${maker.name}` })}>
-              {maker.kind} {maker.name}
-            </a>
-          )}
-          {owner && (
-            <a class="chip" href={linkWith({ owner })}>
-              {owner}
-            </a>
-          )}
+          <MadeBy job={job} link={linkWith} />
           {written(job.tags).map((tag) => (
             <span key={tag} class="chip">
               {tag}
