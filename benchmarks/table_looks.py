@@ -14,7 +14,8 @@ from typing import Any, Final
 
 from benchmarks.measure import Spread
 from parallelrun_core.intake.reading import read_job
-from parallelrun_core.mltable.plan import as_json, plan_inputs
+from parallelrun_core.mltable.input_plan import as_json
+from parallelrun_core.mltable.plan import plan_inputs
 from parallelrun_worker.tables.table import Table
 
 _RANGE_BYTES: Final = 10 << 20

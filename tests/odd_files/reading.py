@@ -12,7 +12,7 @@ from typing import Any
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.intake.reading import read_job
 from parallelrun_core.layout import Layout
-from parallelrun_core.mltable.plan import load_plans
+from parallelrun_core.mltable.input_plan import load_plans
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.data_warnings import DataWarning
 from parallelrun_core.wire.message import DescribedMiniBatch, decode, described_of

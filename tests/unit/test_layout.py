@@ -12,7 +12,7 @@ import grimp
 import pytest
 
 from parallelrun_core.mltable.formats import read_steps
-from parallelrun_core.mltable.plan import FORMAT_LIBRARIES
+from parallelrun_core.mltable.input_plan import FORMAT_LIBRARIES
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = {

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, StrictInt, StrictStr, field_validator
 
-from parallelrun_core.azure import bindings
+from parallelrun_core.azure import bindings, output_bindings
 from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.environment import read_environment, read_file
 from parallelrun_core.azure.findings import DocumentLocation, Findings, as_mapping, quoted
@@ -294,7 +294,7 @@ def _put_data(deployment: DeploymentDocument, location: DocumentLocation, draft:
 
 def _put_output(deployment: DeploymentDocument, location: DocumentLocation, draft: Draft, findings: Findings) -> None:
     scope = PipelineScope(findings)
-    outputs = bindings.pipeline_outputs(deployment.outputs or {}, scope, location)
+    outputs = output_bindings.pipeline_outputs(deployment.outputs or {}, scope, location)
     if len(outputs) > 1:
         message = f"a deployment of a model has one folder for its output, not {len(outputs)}: {quoted(outputs)}"
         findings.wrong(location.pointer, message)

@@ -15,9 +15,8 @@ from parallelrun_core.azure.findings import DocumentLocation, Findings, quoted
 from parallelrun_core.azure.literals import read_literal
 from parallelrun_core.azure.named import named_input
 from parallelrun_core.azure.scope import LATER, STAND_IN, Fields, Later, PipelineScope
-from parallelrun_core.azure.v2_models import LITERAL_TYPES, MODEL_TYPES, GivenInput, GivenOutput
+from parallelrun_core.azure.v2_models import LITERAL_TYPES, MODEL_TYPES, GivenInput
 from parallelrun_core.errors import InvalidInput, NotFound
-from parallelrun_core.names.assets import NAME_PATTERN
 from parallelrun_core.spec.data_defaults import ADDITIONS
 from parallelrun_core.spec.expressions import (
     is_expression,
@@ -27,9 +26,8 @@ from parallelrun_core.spec.expressions import (
     step_reference,
 )
 from parallelrun_core.spec.fields import NAME, checked_path
-from parallelrun_core.storage.location import DATASTORE, location_of
 
-_DEFAULT_DATASTORE: Final = re.compile(r"\$\{\{\s*default_datastore\s*\}\}", re.IGNORECASE)
+DEFAULT_DATASTORE: Final = re.compile(r"\$\{\{\s*default_datastore\s*\}\}", re.IGNORECASE)
 ARTIFACTS: Final = "artifacts"
 """The output that each command of Azure ML has, though nobody declares it."""
 _TABLE_ONLY: Final = ("eval_mount", "eval_download")
@@ -65,7 +63,7 @@ def _explain(expression: str, kind: str, pointer: str, findings: Findings) -> No
 
 def pipeline_inputs(raw: Mapping[str, Any], location: DocumentLocation, findings: Findings) -> dict[str, Fields | None]:
     """The inputs of a pipeline; None for one that is optional and not given."""
-    names = _unique(raw, location, findings)
+    names = unique_entries(raw, location, findings)
     return {name: _input(value, None, PipelineScope(findings), location.below(name)) for name, value in names.items()}
 
 
@@ -77,7 +75,7 @@ def step_inputs(
     Args:
         declared: what its component declares; None when it has no component.
     """
-    inputs = _declared(raw, declared, scope, location, "input")
+    inputs = declared_entries(raw, declared, scope, location, "input")
     resolved = {}
     for name in inputs if declared is None else declared:
         key = same_name(name, inputs)
@@ -93,7 +91,7 @@ def step_inputs(
 def declarations(raw: Mapping[str, Any], location: DocumentLocation, findings: Findings) -> dict[str, GivenInput]:
     """The inputs that a component declares."""
     declared = {}
-    for name, value in _unique(raw, location, findings).items():
+    for name, value in unique_entries(raw, location, findings).items():
         document = {"type": value} if isinstance(value, str) else value
         declaration = findings.validate(GivenInput, document, location.at(name))
         if declaration is not None:
@@ -101,14 +99,14 @@ def declarations(raw: Mapping[str, Any], location: DocumentLocation, findings: F
     return declared
 
 
-def _declared(
+def declared_entries(
     raw: Mapping[str, Any],
     declared: Mapping[str, Any] | None,
     scope: PipelineScope,
     location: DocumentLocation,
     kind: str,
 ) -> Mapping[str, Any]:
-    entries = _unique(raw, location, scope.findings)
+    entries = unique_entries(raw, location, scope.findings)
     for name in entries if declared is not None else ():
         if same_name(name, declared or {}) is None:
             if kind == "output":
@@ -174,7 +172,7 @@ def _bound_or_local(
     named = named_input(value, kind, location, scope.findings)
     if named is not None:
         return named or None
-    path = _path(value, location, scope.findings)
+    path = local_path(value, location, scope.findings)
     return {"path": path} if path is not None else None
 
 
@@ -258,103 +256,6 @@ def step_output(
     return Later(step, name)
 
 
-# Outputs
-
-
-def pipeline_outputs(raw: Mapping[str, Any], scope: PipelineScope, location: DocumentLocation) -> dict[str, Fields]:
-    """The outputs of a pipeline."""
-    names = _unique(raw, location, scope.findings)
-    return {name: _output(name, value, None, scope, location.below(name)) for name, value in names.items()}
-
-
-def step_outputs(
-    raw: Mapping[str, Any],
-    declared: Mapping[str, Any] | None,
-    scope: PipelineScope,
-    location: DocumentLocation,
-    *,
-    has_artifacts: bool = False,
-) -> dict[str, Fields]:
-    """The outputs of a step as the job spec has them.
-
-    Args:
-        declared: what its component declares; None when it has no component.
-        has_artifacts: it is a command, which may have an output that its component doesn't declare.
-    """
-    if declared is not None and has_artifacts and same_name(ARTIFACTS, raw) is not None:
-        declared = {ARTIFACTS: None, **declared}
-    outputs = _declared(raw, declared, scope, location, "output")
-    fields = {}
-    for name in outputs if declared is None else declared:
-        key = same_name(name, outputs)
-        value = outputs[key] if key else None
-        fields[name] = _output(name, value, (declared or {}).get(name), scope, location.below(key or name))
-    return fields
-
-
-def _output(name: str, value: Any, declared: Any, scope: PipelineScope, location: DocumentLocation) -> Fields:
-    document = {"path": value} if is_expression(value) else {} if value is None else value
-    entry = scope.findings.validate(GivenOutput, document, location.pointer)
-    below = scope.findings.validate(GivenOutput, declared or {}, location.pointer)
-    if entry is None or below is None:
-        return {}
-    path = entry.path or below.path
-    base: Fields = {}
-    if is_expression(path) and "parent." in path:
-        key = parent_key(path, "outputs", scope.outputs, location.pointer, scope.findings)
-        base = scope.outputs[key] if key else {}
-        scope.outputs_to |= {name: key} if key else {}
-        path = None
-    # The SDK writes uri_folder into a step where only a mode was set: what the component writes, it knows best.
-    kind = below.type or entry.type or base.get("type") or "uri_folder"
-    is_file = kind == "uri_file" or kind in LITERAL_TYPES
-    fields: Fields = {**base, "type": "uri_file" if is_file else "uri_folder"}
-    if path:
-        path = path.replace("${{output_name}}", name).replace("${{name}}", scope.unique_name)
-        path = _DEFAULT_DATASTORE.sub(lambda whole: scope.default_datastore or whole[0], path)
-        path = scope.findings.place(path)
-        fields |= _output_path(path, fields["type"], location, scope.findings)
-    return fields | _asset_of(entry, below, kind, location, scope.findings)
-
-
-def _asset_of(
-    output: GivenOutput, below: GivenOutput, kind: str, location: DocumentLocation, findings: Findings
-) -> Fields:
-    """The asset that an output becomes, if it has a name."""
-    name, version = (
-        str(label) if label is not None else ""
-        for label in (output.name or below.name, output.version or below.version)
-    )
-    if not name:
-        if version:
-            findings.wrong(location.at("version"), "a version needs a name", "give the output a name, too")
-        return {}
-    for label, text in (("name", name), ("version", version)):
-        if text and not re.fullmatch(NAME_PATTERN, text):
-            form = "1 to 128 letters, digits and . _ -, beginning with a letter, a digit or _"
-            findings.wrong(location.at(label), f"{text!r} can't be the {label} of an asset", form)
-            return {}
-    return {"asset": {"name": name, "version": version, "type": "uri_file" if kind in LITERAL_TYPES else kind}}
-
-
-def _output_path(path: str, kind: str, location: DocumentLocation, findings: Findings) -> Fields:
-    if _DEFAULT_DATASTORE.search(path) and location_of(path).kind == DATASTORE:
-        # Scripts and people look for the file by its name.
-        findings.note(
-            location.at("path"),
-            "the pipeline's settings name no default_datastore: it goes to the job's own outputs",
-        )
-        last = path.rstrip("/").rpartition("/")[2]
-        return {"file_name": last} if kind == "uri_file" and last and not is_expression(last) else {}
-    if is_expression(path):
-        findings.wrong(
-            location.at("path"), f"{path!r} cannot be resolved here", "give a folder or file, or leave it out"
-        )
-        return {}
-    local = _path(path, location, findings, is_written=True)
-    return {"path": local} if local else {}
-
-
 # Settings of the step
 
 
@@ -379,7 +280,7 @@ def setting(value: Any, step_inputs_by_name: Mapping[str, Fields], scope: Pipeli
     return bound["value"]
 
 
-def _unique(raw: Mapping[Any, Any], location: DocumentLocation, findings: Findings) -> dict[str, Any]:
+def unique_entries(raw: Mapping[Any, Any], location: DocumentLocation, findings: Findings) -> dict[str, Any]:
     """The entries whose name can be bound, each name once."""
     entries: dict[str, Any] = {}
     for name, value in raw.items():
@@ -394,7 +295,7 @@ def _unique(raw: Mapping[Any, Any], location: DocumentLocation, findings: Findin
     return entries
 
 
-def _path(path: str, location: DocumentLocation, findings: Findings, *, is_written: bool = False) -> str | None:
+def local_path(path: str, location: DocumentLocation, findings: Findings, *, is_written: bool = False) -> str | None:
     try:
         return location.absolute(checked_path(path, is_written=is_written))
     except ValueError as error:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from parallelrun_core.azure import bindings
+from parallelrun_core.azure import bindings, output_bindings
 from parallelrun_core.azure.components import open_component
 from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.findings import DocumentLocation, Findings, as_mapping
@@ -72,7 +72,7 @@ def _read_one_step(document: Mapping[str, Any], location: DocumentLocation, find
     scope.default_datastore = header.default_datastore
     scope.default_compute = header.default_compute
     outputs = as_mapping(document.get("outputs"), location.at("outputs"), findings)
-    scope.outputs = bindings.pipeline_outputs(outputs, scope, location.below("outputs"))
+    scope.outputs = output_bindings.pipeline_outputs(outputs, scope, location.below("outputs"))
     reader.read(step, location.below("jobs", name))
     return reader.draft
 

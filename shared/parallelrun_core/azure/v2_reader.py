@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Final
 
-from parallelrun_core.azure import bindings
+from parallelrun_core.azure import bindings, output_bindings
 from parallelrun_core.azure.components import open_component
 from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.environment import read_environment
@@ -113,7 +113,7 @@ class V2Reader(ABC):
         given_inputs = as_mapping(raw.get("inputs"), location.at("inputs"), self.findings)
         self._inputs = bindings.step_inputs(given_inputs, inputs, self.scope, location.below("inputs"))
         raw_outputs = as_mapping(raw.get("outputs"), location.at("outputs"), self.findings)
-        self._outputs = bindings.step_outputs(
+        self._outputs = output_bindings.step_outputs(
             raw_outputs, outputs, self.scope, location.below("outputs"), has_artifacts=self.kind == "command"
         )
         self.draft.put("inputs", self._inputs, location.at("inputs"))

@@ -27,7 +27,7 @@ from parallelrun_core.folder.record_log import RecordReader
 from parallelrun_core.folder.records import JobResult
 from parallelrun_core.folder.takeover import lost_rows
 from parallelrun_core.layout import asset_files, code_store, job_ids
-from parallelrun_core.mltable.plan import load_plans
+from parallelrun_core.mltable.input_plan import load_plans
 from parallelrun_core.retention.marks import Marks
 from parallelrun_core.retention.references import documents_of
 from parallelrun_core.storage.location import is_url

@@ -29,7 +29,7 @@ from parallelrun_core.names.computes import plain_name
 from parallelrun_core.spec import command as commands
 from parallelrun_core.spec.budget import Budget
 from parallelrun_core.spec.environment import Environment
-from parallelrun_core.spec.expressions import bound_name, same_name
+from parallelrun_core.spec.expressions import bound_name
 from parallelrun_core.spec.fields import (
     AnyInput,
     Input,
@@ -42,11 +42,11 @@ from parallelrun_core.spec.fields import (
     plain_input,
     without_nul,
 )
+from parallelrun_core.spec.job_checks import check_consistency, numbers_as_text
 from parallelrun_core.spec.notify import Notify, plain_notify
-from parallelrun_core.spec.problems import at, problem_of
+from parallelrun_core.spec.problems import problem_of
 from parallelrun_core.spec.secrets import Secret, named_secrets, reference_to, with_secrets
 from parallelrun_core.spec.user_arguments import user_arguments
-from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.supported import absolute_path, local_path
 
 Seconds = Annotated[float, Field(gt=0, le=commands.MAX_SECONDS)]
@@ -245,10 +245,7 @@ class JobSpec(Strict):
             for name, entry in value.items()
         }
 
-    @field_validator("secrets", mode="before")
-    @classmethod
-    def _named_secrets(cls, value: object) -> object:
-        return named_secrets(value)
+    _named_secrets = field_validator("secrets", mode="before")(named_secrets)
 
     @field_validator("input_data", "partition_keys", mode="before")
     @classmethod
@@ -271,13 +268,7 @@ class JobSpec(Strict):
     def _plain_output(cls, value: object) -> object:
         return bound_name(value, "outputs") if isinstance(value, str) else value
 
-    @field_validator("environment_variables", mode="before")
-    @classmethod
-    def _numbers_as_text(cls, value: object) -> object:
-        if not isinstance(value, dict):
-            return value
-        is_number = {name: isinstance(each, int | float) and not isinstance(each, bool) for name, each in value.items()}
-        return {name: str(each) if is_number[name] else each for name, each in value.items()}
+    _numbers_as_text = field_validator("environment_variables", mode="before")(numbers_as_text)
 
     @field_validator("environment_variables", "tags", mode="after")
     @classmethod
@@ -287,10 +278,7 @@ class JobSpec(Strict):
                 raise ValueError(f"{name!r} is not a valid name, or its value has a NUL")
         return value
 
-    @field_validator("append_row_file_name")
-    @classmethod
-    def _plain_file_name(cls, value: str) -> str:
-        return checked_file_name(value)
+    _plain_file_name = field_validator("append_row_file_name")(checked_file_name)
 
     @field_validator("append_row_separator")
     @classmethod
@@ -306,107 +294,16 @@ class JobSpec(Strict):
             return value if stored_code(value) else local_path(without_nul(value), "code")
         return checked_path(value, is_written=True)
 
-    @field_validator("compute")
-    @classmethod
-    def _compute_by_its_name(cls, value: str) -> str:
-        return plain_name(value)
+    _compute_by_its_name = field_validator("compute")(plain_name)
 
-    @field_validator("notify", mode="before")
-    @classmethod
-    def _plain_notify(cls, value: object) -> object:
-        return plain_notify(value)
+    _plain_notify = field_validator("notify", mode="before")(plain_notify)
 
-    @field_validator("entry_script", "command", "program_arguments")
-    @classmethod
-    def _no_nul_inside(cls, value: str) -> str:
-        return without_nul(value)
+    _no_nul_inside = field_validator("entry_script", "command", "program_arguments")(without_nul)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        self._check_input_data()
-        self._check_partition_keys()
-        self._check_in_flight()
-        if self.workers_per_gpu and self.gpus_per_worker:
-            raise at("gpus_per_worker", "set either gpus_per_worker or workers_per_gpu, not both")
-        self._check_outputs()
-        if self.append_row_to:
-            self._check_append_row_to()
-        if self.speculative_execution and not self.writes_rows:
-            raise at("speculative_execution", "a summary_only script could then write its own outputs twice")
-        self._check_secrets()
-        if self.command and self.entry_script:
-            raise at("entry_script", "set either entry_script or command, not both")
-        if self.command:
-            commands.check_fields(self)
-        for field, resolved in (("program_arguments", self.argv), ("command", self.shell_command)):
-            try:
-                resolved(dict.fromkeys(self.outputs, "/"))
-            except ValueError as error:
-                raise at(field, str(error)) from error
+        check_consistency(self)
         return self
-
-    def _check_in_flight(self) -> None:
-        if self.mini_batches_in_flight == 1:
-            if self.in_flight != "async":
-                raise at("mini_batches_in_flight", f"must be more than 1, or auto, with in_flight: {self.in_flight}")
-            return
-        if self.profiling_module:
-            raise at("profiling_module", "can't tell apart the mini-batches that run at once; run one at a time for it")
-        for name, output in self.outputs.items():
-            if is_url(output.path):
-                raise at(f"outputs.{name}", "files of several mini-batches in flight can't be told apart: return rows")
-
-    def _check_input_data(self) -> None:
-        paths = [name for name, job_input in self.inputs.items() if isinstance(job_input, Input)]
-        names = ", ".join(paths)
-        if not self.input_data and self.rank_mini_batch_count == 0:
-            if len(paths) != 1:
-                raise at("input_data", f"must name the inputs that are cut into mini-batches, among {names}")
-            object.__setattr__(self, "input_data", tuple(paths))
-        keys = [same_name(name, self.inputs) for name in self.input_data]
-        for name, key in zip(self.input_data, keys, strict=True):
-            if key is None:
-                raise at("input_data", f"{name!r} is not one of the inputs ({names})")
-            if key not in paths:
-                raise at("input_data", f"{name!r} is a value; only files or tables ({names}) are cut into mini-batches")
-        if len(set(keys)) < len(keys):
-            raise at("input_data", "must not name an input twice")
-        object.__setattr__(self, "input_data", tuple(keys))
-
-    def _check_partition_keys(self) -> None:
-        if self.partition_keys and self.mini_batch_size is not None:
-            raise at("partition_keys", "set either partition_keys or mini_batch_size, not both")
-        if self.partition_keys and self.on_failure == "isolate":
-            raise at("on_failure", "with partition_keys, a mini-batch is a whole, so its items can't be run apart")
-        if len(set(self.partition_keys)) < len(self.partition_keys) or not all(self.partition_keys):
-            raise at("partition_keys", "keys must be non-empty and distinct")
-
-    def _check_outputs(self) -> None:
-        used_names = (
-            {self.append_row_file_name: "append_row_file_name"} if self.writes_rows and not self.append_row_to else {}
-        )
-        for name, output in self.outputs.items():
-            file_name = "" if output.path else output.file_name or name
-            if file_name in used_names:
-                raise at(f"outputs/{name}", f"{file_name!r} is also the name of {used_names[file_name]}")
-            used_names |= {file_name: f"the output {name}"} if file_name else {}
-
-    def _check_secrets(self) -> None:
-        if both := self.secrets.keys() & self.environment_variables.keys():
-            raise at("secrets", f"{min(both)!r} is also one of environment_variables")
-        try:
-            self.variables(dict.fromkeys(self.secrets, ""))
-        except ValueError as error:
-            raise at("environment_variables", str(error)) from error
-
-    def _check_append_row_to(self) -> None:
-        key = same_name(self.append_row_to, self.outputs)
-        if key is None:
-            names = ", ".join(self.outputs)
-            raise at("append_row_to", f"{self.append_row_to!r} is not one of the outputs ({names})")
-        if not self.writes_rows:
-            raise at("append_row_to", "with output_action summary_only there are no rows to write")
-        object.__setattr__(self, "append_row_to", key)
 
     @property
     def gpus_of_worker(self) -> Fraction | None:

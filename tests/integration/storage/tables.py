@@ -23,7 +23,7 @@ from parallelrun_agent.staging.stager import Stager
 from parallelrun_agent.staging.tree import JobTree
 from parallelrun_core.folder.manifest import ManifestWriter, read_manifest
 from parallelrun_core.layout import Layout
-from parallelrun_core.mltable.plan import load_plans
+from parallelrun_core.mltable.input_plan import load_plans
 from parallelrun_core.spec import JobSpec
 from parallelrun_master.planning.input_cuts import InputCuts, known_in
 from parallelrun_worker.mini_batches.mini_batch import Loader, MiniBatch

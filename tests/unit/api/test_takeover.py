@@ -11,7 +11,8 @@ from parallelrun_api.submission.takeover import earlier_job
 from parallelrun_core.errors import Conflict, InvalidInput
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord, JobResult
-from parallelrun_core.mltable.plan import plan_inputs, save_plans
+from parallelrun_core.mltable.input_plan import save_plans
+from parallelrun_core.mltable.plan import plan_inputs
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState

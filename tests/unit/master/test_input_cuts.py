@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.folder.decisions import Decided
 from parallelrun_core.folder.manifest import ManifestWriter, read_manifest
-from parallelrun_core.mltable.plan import load_plans
+from parallelrun_core.mltable.input_plan import load_plans
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.message import DescribedMiniBatch, decode, described_of, files_of, is_described
 from parallelrun_master.planning.changed_inputs import changed_inputs

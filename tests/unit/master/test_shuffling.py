@@ -16,7 +16,8 @@ import pytest
 
 from parallelrun_core.errors import Fenced, InvalidInput
 from parallelrun_core.mltable import plan as plans
-from parallelrun_core.mltable.plan import InputPlan, plan_input
+from parallelrun_core.mltable.input_plan import InputPlan
+from parallelrun_core.mltable.plan import plan_input
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.fields import Input
 from parallelrun_core.wire.message import Piece

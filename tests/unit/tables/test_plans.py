@@ -16,7 +16,8 @@ from parallelrun_core.errors import InvalidInput
 from parallelrun_core.layout import INPUTS
 from parallelrun_core.mltable.formats import read_steps, step_for
 from parallelrun_core.mltable.formats.delimited import ReadDelimited as Delimited
-from parallelrun_core.mltable.plan import as_json, load_plans, plan_input
+from parallelrun_core.mltable.input_plan import as_json, load_plans
+from parallelrun_core.mltable.plan import plan_input
 from parallelrun_core.spec.fields import Input
 from parallelrun_master.planning.formats import format_of as cutting_of
 from parallelrun_worker.tables.formats import format_of as reading_of

@@ -13,7 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from parallelrun_core.intake.reading import read_job
-from parallelrun_core.mltable.plan import as_json, plan_inputs
+from parallelrun_core.mltable.input_plan import as_json
+from parallelrun_core.mltable.plan import plan_inputs
 from parallelrun_core.spec import JobSpec
 from parallelrun_worker.tables.data_warnings import DataWarnings
 from parallelrun_worker.tables.table import Table

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from parallelrun_worker.execution.runner import _describe
+from parallelrun_worker.execution.failures import describe
 
 AGENT = Path(__file__).parents[3] / "services" / "agent"
 LOAD = """
@@ -148,6 +148,6 @@ def test_objects_of_the_script_can_be_pickled(tmp_path: Path) -> None:
 
 
 def test_a_module_that_is_missing_is_told_with_the_python_that_has_none() -> None:
-    told = json.loads(_describe(ModuleNotFoundError("No module named 'torch'"), "/code"))
+    told = json.loads(describe(ModuleNotFoundError("No module named 'torch'"), "/code"))
 
     assert told["message"] == f"ModuleNotFoundError: No module named 'torch' (in the Python {sys.executable})"

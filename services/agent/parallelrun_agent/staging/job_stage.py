@@ -12,7 +12,7 @@ from parallelrun_agent.staging.staging import Staging
 from parallelrun_agent.staging.tree import JobTree, side_inputs
 from parallelrun_agent.users.worker_user import WorkerUser
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.mltable.plan import load_plans
+from parallelrun_core.mltable.input_plan import load_plans
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.outcome import Failure
 

@@ -13,7 +13,7 @@ from parallelrun_agent.staging.staged import StagedObject
 from parallelrun_agent.staging.tree import JobTree
 from parallelrun_agent.workers.payloads import decoded, payload_of
 from parallelrun_core.errors import CorruptLog
-from parallelrun_core.mltable.plan import InputPlan
+from parallelrun_core.mltable.input_plan import InputPlan
 from parallelrun_core.storage.interface import Version
 from parallelrun_core.storage.versions import unpacked
 from parallelrun_core.wire import message

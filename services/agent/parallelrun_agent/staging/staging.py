@@ -16,7 +16,7 @@ from parallelrun_agent.staging.mini_batches import MiniBatches, StagedMiniBatch
 from parallelrun_agent.staging.stager import Stager
 from parallelrun_agent.staging.tree import JobTree
 from parallelrun_core.errors import ParallelRunError
-from parallelrun_core.mltable.plan import InputPlan
+from parallelrun_core.mltable.input_plan import InputPlan
 from parallelrun_core.wire.outcome import Failure
 
 Events = AbstractContextManager[JobMachine]

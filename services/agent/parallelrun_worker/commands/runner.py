@@ -12,7 +12,8 @@ from parallelrun_worker import frames
 from parallelrun_worker.commands import shell
 from parallelrun_worker.commands.ended import CommandFailed, last_lines
 from parallelrun_worker.commands.place import make_place
-from parallelrun_worker.execution.runner import NO_ROOM, NoRoom, Runner, report
+from parallelrun_worker.execution.failures import NO_ROOM, NoRoom, report
+from parallelrun_worker.execution.runner import Runner
 from parallelrun_worker.execution.user_script import UserScript
 from parallelrun_worker.outputs import Outputs
 from parallelrun_worker.script_api.settings import OF_A_COMMAND, settings_of

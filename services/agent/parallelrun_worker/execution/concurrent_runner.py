@@ -16,7 +16,8 @@ import zlib
 from typing import TYPE_CHECKING
 
 from parallelrun_worker import frames
-from parallelrun_worker.execution.runner import NoRoom, Runner, RunTimeout
+from parallelrun_worker.execution.failures import NoRoom, RunTimeout
+from parallelrun_worker.execution.runner import Runner
 from parallelrun_worker.execution.user_script import UserScript
 from parallelrun_worker.log_files import DISK_TROUBLE
 from parallelrun_worker.mini_batches.mini_batch import Loader, MiniBatch, of_paths

@@ -11,7 +11,7 @@ from typing import Final
 from parallelrun_core.checks.disk_need import NodeDisk, too_small
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.folder.manifest import read_manifest
-from parallelrun_core.mltable.plan import load_plans
+from parallelrun_core.mltable.input_plan import load_plans
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.wire.message import decode, described_of, files_of, is_described
 from parallelrun_master.planning.apart import Apart

@@ -19,7 +19,7 @@ from typing import Any, Final
 import msgspec
 
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.mltable.plan import InputPlan
+from parallelrun_core.mltable.input_plan import InputPlan
 from parallelrun_core.mltable.steps import Filter, KeepColumns
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_master.planning.file_server import FileServer

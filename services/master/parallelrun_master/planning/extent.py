@@ -19,7 +19,7 @@ import msgspec
 
 from parallelrun_core.checks.extent import Extent, ExtentRequest
 from parallelrun_core.errors import ParallelRunError
-from parallelrun_core.mltable.plan import load_plans
+from parallelrun_core.mltable.input_plan import load_plans
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from parallelrun_core.folder.manifest import read_manifest
 from parallelrun_core.layout import Layout
+from parallelrun_core.mltable.input_plan import InputPlan, load_plans, save_plans
 from parallelrun_core.mltable.partition_format import match_partition
-from parallelrun_core.mltable.plan import InputPlan, load_plans, plan_inputs, save_plans
+from parallelrun_core.mltable.plan import plan_inputs
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.fields import MiniBatchSize
 from parallelrun_core.storage.interface import Page

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from parallelrun_core.mltable.plan import InputPlan
+from parallelrun_core.mltable.input_plan import InputPlan
 from parallelrun_core.storage.leftovers import LeftoverNames, Leftovers
 from parallelrun_core.wire.data_warnings import DataWarning
 

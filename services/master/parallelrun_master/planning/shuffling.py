@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 from parallelrun_core.durable_files import sync_folder
 from parallelrun_core.errors import Fenced, InvalidInput
 from parallelrun_core.layout import Layout
-from parallelrun_core.mltable.plan import InputPlan
+from parallelrun_core.mltable.input_plan import InputPlan
 from parallelrun_core.service import failpoints
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.wire.message import Piece

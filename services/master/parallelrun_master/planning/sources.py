@@ -8,7 +8,7 @@ from itertools import chain
 
 from parallelrun_core.errors import UnsafePath
 from parallelrun_core.mltable.document import TableSource
-from parallelrun_core.mltable.plan import InputPlan
+from parallelrun_core.mltable.input_plan import InputPlan
 from parallelrun_core.storage.interface import Listing, Page
 from parallelrun_core.storage.leftovers import Leftovers
 from parallelrun_core.storage.location import is_url

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import msgspec
 
-from parallelrun_core.mltable.plan import InputPlan
+from parallelrun_core.mltable.input_plan import InputPlan
 from parallelrun_core.spec.fields import MiniBatchSize
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.wire.data_warnings import DataWarning

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import BinaryIO, ClassVar
 
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.mltable.plan import InputPlan
+from parallelrun_core.mltable.input_plan import InputPlan
 from parallelrun_core.spec.fields import MiniBatchSize
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of

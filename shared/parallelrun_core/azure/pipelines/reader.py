@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from parallelrun_core.azure import bindings
+from parallelrun_core.azure import bindings, output_bindings
 from parallelrun_core.azure.components import open_component
 from parallelrun_core.azure.findings import DocumentLocation, Findings, as_mapping, quoted
 from parallelrun_core.azure.pipelines.conditions import conditions_of
 from parallelrun_core.azure.pipelines.draft import PipelineDraft, StepDraft
 from parallelrun_core.azure.pipelines.header import PipelineHeader, read_header
-from parallelrun_core.azure.pipelines.loops import read_loop, types_of_loop, with_names_of_loops, without_bodies
+from parallelrun_core.azure.pipelines.loop_nodes import types_of_loop, with_names_of_loops, without_bodies
+from parallelrun_core.azure.pipelines.loops import read_loop
 from parallelrun_core.azure.pipelines.steps import OF_THE_STEP, names_after, read_step
 from parallelrun_core.azure.pipelines.wiring import (
     IF_ELSE,
@@ -53,7 +54,7 @@ def read_pipeline(document: Mapping[str, Any], location: DocumentLocation, findi
         inputs = bindings.pipeline_inputs(values, location.below("inputs"), findings)
     outputs = as_mapping(document.get("outputs"), location.at("outputs"), findings)
     declared = as_mapping(inner.get("outputs"), where.at("outputs"), findings) if inner is not document else None
-    scope.outputs = bindings.step_outputs(outputs, declared, scope, location.below("outputs"))
+    scope.outputs = output_bindings.step_outputs(outputs, declared, scope, location.below("outputs"))
     scope.inputs, scope.inputs_at, scope.outputs_at = inputs, location.at("inputs"), location.at("outputs")
     draft = _read(inner, where, scope, findings)
     _put_header(header, scope.job_name, draft, location, findings)
@@ -215,7 +216,7 @@ def _read_nested(step: RawStep, scope: PipelineScope, findings: Findings) -> tup
         inputs = _inputs_of_component(inner, where, values, scope, step.location)
         declared = as_mapping(inner.get("outputs"), where.at("outputs"), findings)
     raw_outputs = as_mapping(step.fields.get("outputs"), step.location.at("outputs"), findings)
-    outputs = bindings.step_outputs(raw_outputs, declared, scope, step.location.below("outputs"))
+    outputs = output_bindings.step_outputs(raw_outputs, declared, scope, step.location.below("outputs"))
     inside = PipelineScope(
         findings,
         job_name=scope.job_name,

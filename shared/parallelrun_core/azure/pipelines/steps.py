@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from parallelrun_core.azure import bindings
+from parallelrun_core.azure import bindings, output_bindings
 from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.findings import DocumentLocation, Findings
 from parallelrun_core.azure.own_form import read_own
@@ -114,7 +114,7 @@ def _bound_inputs(inputs: Mapping[str, Any], scope: PipelineScope, location: Doc
 
 def _bound_outputs(outputs: Mapping[str, Any], scope: PipelineScope, location: DocumentLocation) -> dict[str, Any]:
     bound = {name: value for name, value in outputs.items() if _is_bound(value)}
-    return {**outputs, **bindings.step_outputs(bound, None, scope, location)}
+    return {**outputs, **output_bindings.step_outputs(bound, None, scope, location)}
 
 
 def _is_bound(value: Any) -> bool:

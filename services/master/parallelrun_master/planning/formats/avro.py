@@ -11,7 +11,7 @@ import msgspec
 
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.mltable.formats.avro import ReadAvro
-from parallelrun_core.mltable.plan import InputPlan
+from parallelrun_core.mltable.input_plan import InputPlan
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.wire.message import FileVersion, Piece, Remote

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import BinaryIO, Final
 
 from parallelrun_core.mltable.formats.delimited import ReadDelimited
-from parallelrun_core.mltable.plan import InputPlan
+from parallelrun_core.mltable.input_plan import InputPlan
 from parallelrun_core.spec.fields import MiniBatchSize
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.ranges import size_of

@@ -19,7 +19,7 @@ import msgspec
 
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.mltable.formats.delta_lake import ReadDeltaLake
-from parallelrun_core.mltable.plan import InputPlan
+from parallelrun_core.mltable.input_plan import InputPlan
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
