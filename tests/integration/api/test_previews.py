@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,10 +11,12 @@ import httpx
 import msgspec
 import pytest
 
+from parallelrun.cli import main
 from parallelrun_core.answers.drafts import InputPreview
 from parallelrun_core.checks import data_preview
 from tests.integration.api.conftest import Site
 from tests.integration.api.server import ApiServer
+from tests.integration.test_files_of_the_world import EXACT
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -53,6 +56,22 @@ def test_preview_of_a_whole_job_reads_as_the_job_says(api: httpx.Client, site: S
     assert shown(api, document)["rows"] == [{"a": "'007'", "b": "'x'"}]
     paths = shown(api, site.spec(), guess=False)
     assert (paths["kind"], paths["first_files"]) == ("files", [str(site.data / "one.txt")])
+
+
+@pytest.mark.parametrize("case", EXACT)
+def test_preview_has_the_values_of_each_kind_of_file_as_the_command_line_has(
+    api: httpx.Client, site: Site, capsys: pytest.CaptureFixture[str], case: str
+) -> None:
+    step, files, expected = EXACT[case]
+    (site.data / "one.txt").unlink()
+    for name, content in files.items():
+        (site.data / name).write_bytes(content)
+    by_rest = shown(api, {"inputs": {"data": {"path": str(site.data), "transformations": [step]}}})
+    rows = [{name: text and str(ast.literal_eval(text)) for name, text in row.items()} for row in by_rest["rows"]]
+    assert rows == expected[:20]
+    assert main(["data", "preview", str(site.data), "--read", step, "-o", "json"]) == 0
+    (by_command_line,) = json.loads(capsys.readouterr().out)
+    assert by_command_line == by_rest
 
 
 def test_preview_names_what_can_not_be_read(api: httpx.Client, site: Site) -> None:
