@@ -11,6 +11,7 @@ test_manners.py            how the page speaks: first run, sign-in, browser's ta
 test_nodes.py              nodes side by side
 test_page.py               what people do with it
 test_pipelines.py          steps as a graph and in time
+test_tables.py             outputs as tables
 test_views.py              every view: what axe says, nothing from elsewhere, and pictures in build/studio-screenshots
 test_without_services.py   jobs that have ended, while all but the API is dead
 """

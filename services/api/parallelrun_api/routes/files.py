@@ -67,7 +67,7 @@ async def list_outputs(job_id: JobId, context: Ctx, page_token: PathToken = "") 
     are below the name of that output. Of outputs in object stores, `elsewhere` has the URLs. Those of a pipeline are
     below their names, and what its last steps have made, of which nothing is such an output, below the steps' names.
     """
-    return await _listed(context, _outputs, job_id, page_token)
+    return await _listed(context, outputs_of, job_id, page_token)
 
 
 @router.get(
@@ -83,7 +83,7 @@ def read_output(
     part: Part,
 ) -> Response:
     """An output file, a range of its bytes, or its last lines."""
-    fd = _outputs(context, job_id).open(path)
+    fd = outputs_of(context, job_id).open(path)
     log.info("output_opened", job_id=job_id)
     return download(fd, Path(path).name, BYTES, part, context.file_reads)
 
@@ -108,6 +108,11 @@ def logs_of(context: Context, job_id: str) -> ServedFolder:
     return ServedFolder(anchor=folder.path.parent, beneath=f"{job_id}/logs", names=context.folder_names)
 
 
-def _outputs(context: Context, job_id: str) -> ServedFolders:
+def outputs_of(context: Context, job_id: str) -> ServedFolders:
+    """The outputs of a job.
+
+    Raises:
+        NotFound: there is no such job, or it has none.
+    """
     rule = PathRule(context.settings.root, context.settings.places)
     return ServedOutputs(rule, context.folder_names).of(context.jobs.folder(job_id))

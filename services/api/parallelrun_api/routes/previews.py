@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 from anyio.to_thread import run_sync
@@ -10,13 +13,14 @@ from fastapi import APIRouter, Query, Request, Response
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import json_answer
-from parallelrun_api.routes.responses import document_body, problems
+from parallelrun_api.routes.files import outputs_of
+from parallelrun_api.routes.responses import JobId, document_body, problems
 from parallelrun_api.submission.upload import read_document
 from parallelrun_core.answers.drafts import DataPreview, InputPreview, JobExtent, PreviewColumn
 from parallelrun_core.checks import data_preview
 from parallelrun_core.checks.data_preview import Bounds, preview
 from parallelrun_core.checks.extent import extent_of
-from parallelrun_core.errors import InvalidInput
+from parallelrun_core.errors import InvalidInput, NotFound
 from parallelrun_core.intake.reading import Reading, read_job
 from parallelrun_core.names.assets import Names
 from parallelrun_core.spec import JobSpec
@@ -92,9 +96,48 @@ async def plan_job(request: Request, context: Ctx) -> Response:
     )
 
 
+@router.get(
+    "/jobs/{job_id:job}/output-table",
+    summary="Show an output as a table",
+    response_model=InputPreview,
+    responses=problems(400, 403, 404, 429),
+)
+async def show_output_table(
+    job_id: JobId,
+    context: Ctx,
+    *,
+    path: Annotated[str, Query(min_length=1, max_length=4096, description="As in the list of outputs.")],
+    rows: Annotated[int, Query(ge=1, le=_MOST_ROWS, description="The most rows.")] = 200,
+) -> Response:
+    """Read the first rows of an output as a table: CSV, JSON lines, Parquet or Avro, with the types of its columns.
+    Only as much of the file is read as that needs. A file of another kind has no columns."""
+    file = await run_sync(_path_of, context, job_id, path)
+    spec, bounds = await _bounded({"inputs": {"rows": {"path": str(file)}}}, context)
+    read = partial(preview, spec, rows, guesses=True, timeout_s=_WAIT_S, bounds=bounds)
+    (table,) = await context.previews.run((spec.model_dump_json(), rows, True), read)
+    return json_answer(_answer(table))
+
+
+def _path_of(context: Context, job_id: str, path: str) -> Path:
+    """Return where an output of a job is.
+
+    Raises:
+        NotFound: there is none of this path.
+    """
+    served = outputs_of(context, job_id)
+    for folder in served.folders:
+        with suppress(NotFound):
+            os.close(folder.open(path))
+            return folder.anchor / folder.beneath / (path.removeprefix(f"{folder.name}/") if folder.name else path)
+    raise NotFound(f"There is no file {path[:200]!r} here.")
+
+
 async def _spec_and_bounds(request: Request, context: Context) -> tuple[JobSpec, Bounds]:
-    """Return the job of a request, whose inputs may be read and are no objects of a store, and what reading may use."""
-    document = await read_document(request)
+    return await _bounded(await read_document(request), context)
+
+
+async def _bounded(document: object, context: Context) -> tuple[JobSpec, Bounds]:
+    """Return the job of a document, whose inputs may be read and are in no store, and what reading may use."""
     reading = await run_sync(_reading, document, context.assets.names)
     with reading.locating_problems():
         await run_sync(context.submissions.check_inputs, reading.job)

@@ -13,6 +13,7 @@ import { Empty, Shown } from "../../parts/notice";
 import { ask, place } from "../../shell/router";
 import { bytes } from "../../words/numbers";
 import { moment } from "../../words/times";
+import { isTable, Table } from "./table";
 import type { TabProps } from "./tab_props";
 
 const MOST = 500;
@@ -94,7 +95,12 @@ function Files({ job, page }: { job: Job; page: FileList }): JSX.Element {
                 <Icon name="down" />
               </a>
             </div>
-            {path === shown && <HeadOf path={filePath(job.id, "outputs", path)} size={size} />}
+            {path === shown &&
+              (isTable(path) && size ? (
+                <Table job={job} path={path} text={filePath(job.id, "outputs", path)} />
+              ) : (
+                <HeadOf path={filePath(job.id, "outputs", path)} size={size} />
+              ))}
           </li>
         ))}
         {page.elsewhere.map(({ output, url }) => (

@@ -1,0 +1,112 @@
+// The first rows of an output as a table: sorted by a column, narrowed by a word, and a column as a histogram.
+
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { getJson } from "../../api/http";
+import { useLoaded } from "../../api/loaded";
+import { jobPath } from "../../api/paths";
+import type { InputPreview, Job } from "../../api/types";
+import { HeadOf } from "../../parts/head_of";
+import { Shown } from "../../parts/notice";
+import { counted, short } from "../../words/numbers";
+
+const ROWS = 500;
+const BINS = 20;
+export const isTable = (path: string): boolean => /\.(csv|tsv|jsonl|ndjson|parquet|avro)$/i.test(path);
+
+export function Table({ job, path, text }: { job: Job; path: string; text: string }): JSX.Element {
+  const loaded = useLoaded(path, (signal) =>
+    getJson<InputPreview>(jobPath(job.id, "/output-table", { path, rows: ROWS }), signal),
+  );
+  return (
+    <Shown of={loaded}>
+      {(table) => (table.columns.length ? <Grid of={table} /> : <HeadOf path={text} size={1} />)}
+    </Shown>
+  );
+}
+
+type Cell = string | null | undefined;
+/** Values come as Python writes them. */
+const shown = (cell: Cell): string => (cell ?? "").replace(/^(['"])(.*)\1$/s, "$2");
+const numberOf = (cell: Cell): number => (cell ? Number(shown(cell)) : NaN);
+
+function Grid({ of }: { of: InputPreview }): JSX.Element {
+  const [by, sortBy] = useState("");
+  const [isUp, turn] = useState(true);
+  const [word, narrow] = useState("");
+  const kept = of.rows.filter((row) => Object.values(row).some((cell) => shown(cell).includes(word)));
+  const rows = by ? kept.toSorted((one, other) => (isUp ? 1 : -1) * compared(one[by], other[by])) : kept;
+  return (
+    <>
+      <p class="sub">
+        <input
+          type="search"
+          aria-label="Rows with"
+          placeholder="rows with"
+          onInput={(event) => narrow(event.currentTarget.value)}
+        />{" "}
+        {counted(kept.length, "row")} of the first {of.rows.length}
+        {of.rows.length < ROWS && of.is_complete && ", which are all"}
+      </p>
+      <div class="scroll" tabIndex={0} role="region" aria-label="Table">
+        <table>
+          <thead>
+            <tr>
+              {of.columns.map(({ name, type }) => (
+                <th key={name} scope="col" aria-sort={name === by ? (isUp ? "ascending" : "descending") : undefined}>
+                  <button
+                    type="button"
+                    class="quiet"
+                    onClick={() => {
+                      turn(name !== by || !isUp);
+                      sortBy(name);
+                    }}
+                  >
+                    {name}
+                    {name === by && (isUp ? " ↑" : " ↓")}
+                  </button>
+                  <small class="sub">{type}</small>
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((row, index) => (
+              <tr key={index}>
+                {of.columns.map(({ name }) => (
+                  <td key={name}>{row[name] === null ? "null" : shown(row[name])}</td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {by && <Histogram name={by} cells={kept.map((row) => row[by])} />}
+    </>
+  );
+}
+
+function compared(one: Cell, other: Cell): number {
+  const by = numberOf(one) - numberOf(other);
+  return Number.isNaN(by) ? shown(one).localeCompare(shown(other)) : by;
+}
+
+function Histogram({ name, cells }: { name: string; cells: Cell[] }): JSX.Element | null {
+  const numbers = cells.map(numberOf).filter(Number.isFinite);
+  if (numbers.length < 2) return null;
+  const [least, most] = [Math.min(...numbers), Math.max(...numbers)];
+  const bins = Array<number>(BINS).fill(0);
+  for (const each of numbers) bins[Math.min(BINS - 1, Math.floor(((each - least) / (most - least || 1)) * BINS))]! += 1;
+  const highest = Math.max(...bins);
+  const label = `${name}: ${short(least)} to ${short(most)}`;
+  return (
+    <figure>
+      <svg class="histogram" viewBox={`0 0 ${BINS} 10`} preserveAspectRatio="none" role="img" aria-label={label}>
+        {bins.map((bin, index) => (
+          <rect key={index} x={index + 0.1} width="0.8" y={10 - (10 * bin) / highest} height={(10 * bin) / highest} />
+        ))}
+      </svg>
+      <figcaption class="sub">{label}</figcaption>
+    </figure>
+  );
+}
