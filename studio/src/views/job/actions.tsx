@@ -11,10 +11,12 @@ import { Dialog } from "../../parts/dialog";
 import { Icon, type IconName } from "../../parts/icon";
 import { hasNotices, wantNotice, wantsNotice } from "../../shell/tab_title";
 import { count, counted } from "../../words/numbers";
+import { lostItems } from "../../words/sentence";
 import { titleOf } from "../../words/title";
+import { Priority } from "./sharing";
 
 interface Action {
-  verb: "cancel" | "retry" | "resume";
+  verb: "cancel" | "pause" | "retry" | "resume";
   title: string;
   icon: IconName;
   question: string;
@@ -60,6 +62,7 @@ export function Actions({ job, live }: { job: Job; live: LiveJob }): JSX.Element
           {action.title}
         </button>
       ))}
+      {!isOver(job) && <Priority job={job} live={live} />}
       {!isOver(job) && hasNotices() && (
         <button type="button" class="quiet" aria-pressed={wantsNotice.value} onClick={() => void wantNotice()}>
           Tell me at the end
@@ -87,6 +90,19 @@ function actionsOf(job: Job): Action[] {
   const isPipeline = job.type === "pipeline";
   if (!isOver(job))
     return [
+      job.paused
+        ? {
+            verb: "resume",
+            title: "Go on",
+            icon: "play",
+            question: "Nodes begin mini-batches again, each as far as it has slots for this job.",
+          }
+        : {
+            verb: "pause",
+            title: "Pause",
+            icon: "pause",
+            question: "Nodes begin nothing more. What runs ends and counts, no timeout runs, and no row is lost.",
+          },
       {
         verb: "cancel",
         title: "Cancel",
@@ -98,14 +114,15 @@ function actionsOf(job: Job): Action[] {
       },
     ];
   const actions: Action[] = [];
-  if (failed || (isPipeline && job.state !== "completed"))
+  const lost = isPipeline ? 0 : lostItems(job);
+  if (failed || lost || (isPipeline && job.state !== "completed"))
     actions.push({
       verb: "retry",
       title: "Retry failed",
       icon: "again",
       question: isPipeline
         ? "What has failed is run again, and what follows it. What has completed is kept."
-        : `${counted(failed, "failed mini-batch is", "failed mini-batches are")} run again, into the same output. What is done is kept. The code stays as it was.`,
+        : `${failed ? counted(failed, "failed mini-batch is", "failed mini-batches are") : counted(lost, "failed item is", "failed items are")} run again, into the same output. What is done is kept. The code stays as it was.`,
     });
   if (job.state !== "completed")
     actions.push({

@@ -18,7 +18,11 @@ import { Actions } from "./actions";
 import { Cause } from "./cause";
 import { Figures } from "./figures";
 import { Holders } from "./holders";
+<<<<<<< HEAD
 import { Maker } from "./maker";
+=======
+import { WhyNot } from "./sharing";
+>>>>>>> 7ab884ee (Page: pause a job, change its priority, say why it waits)
 
 export function Header({ job, live, now }: { job: Job; live: LiveJob; now: number }): JSX.Element {
   const pace = paceOf(job, now);
@@ -60,6 +64,7 @@ export function Header({ job, live, now }: { job: Job; live: LiveJob; now: numbe
         <div>
           <p>{sentenceOf(job, pace)}</p>
           {standingOf(job) === "waiting_for_workers" && <Holders job={job} />}
+          <WhyNot job={job} />
           {job.progress.items_short > 0 && !job.failure && isOver(job) && (
             <p class="sub">
               {counted(job.progress.items_short, "item has", "items have")} no row of their own: run() returned fewer

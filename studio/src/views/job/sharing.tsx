@@ -1,0 +1,74 @@
+// Where a job stands among others: why it doesn't run now, and the priority that it has.
+
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { useEvery } from "../../api/every";
+import { getJson, send, type Problem } from "../../api/http";
+import { isOver, type LiveJob } from "../../api/live";
+import { useLoaded } from "../../api/loaded";
+import { jobPath } from "../../api/paths";
+import type { Explanation, Job } from "../../api/types";
+import { standingOf } from "../../words/pace";
+import { duration } from "../../words/times";
+
+const EVERY_MS = 5000;
+const PRIORITIES: Job["priority"][] = ["low", "normal", "high", "urgent"];
+const WAITING = ["queued", "waiting_for_workers"];
+
+/** Why a job that waits doesn't run now, with the conditions that are not met. */
+export function WhyNot({ job }: { job: Job }): JSX.Element | null {
+  return !isOver(job) && (job.paused || WAITING.includes(standingOf(job))) ? <Explained job={job} /> : null;
+}
+
+function Explained({ job }: { job: Job }): JSX.Element | null {
+  const { value } = useLoaded(
+    `${job.id} ${job.paused}`,
+    (signal) => getJson<Explanation>(`${jobPath(job.id)}/explanation`, signal),
+    useEvery(EVERY_MS),
+  );
+  if (!value || value.runs) return null;
+  return (
+    <details class="why">
+      <summary>Why it waits: {value.answer}</summary>
+      {value.advice && <p>{value.advice}</p>}
+      <ul>
+        {value.conditions
+          .filter(({ state }) => state !== "met")
+          .map(({ name, text, left_s }) => (
+            <li key={name}>
+              {text}
+              {left_s !== null && `, about ${duration(left_s)}`}
+            </li>
+          ))}
+      </ul>
+    </details>
+  );
+}
+
+export function Priority({ job, live }: { job: Job; live: LiveJob }): JSX.Element {
+  const [problem, tell] = useState<Problem | undefined>(undefined);
+  const change = async (priority: string): Promise<void> => {
+    tell(undefined);
+    try {
+      await send("POST", `${jobPath(job.id)}:prioritize`, { priority });
+    } catch (error) {
+      tell(error as Problem);
+    }
+    live.restart();
+  };
+  return (
+    <label class="priority">
+      Priority{" "}
+      <select value={job.priority} onChange={({ currentTarget }) => void change(currentTarget.value)}>
+        {PRIORITIES.map((each) => (
+          <option key={each}>{each}</option>
+        ))}
+      </select>
+      {problem && (
+        <span class="trouble" role="alert">
+          {problem.message}
+        </span>
+      )}
+    </label>
+  );
+}

@@ -1,0 +1,51 @@
+"""A job among others: why it doesn't run now, pausing it, and its priority."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from parallelrun_core.folder.control import read_control
+from parallelrun_core.wire.states import JobState
+from tests.studio.chromium import Tab, tab
+from tests.studio.cluster import Studio
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300)]
+
+
+@pytest.fixture
+def opened(browser: Browser, shown: Studio) -> Iterator[Tab]:
+    with tab(browser, shown.url, cookies=[shown.cookie()]) as opened:
+        yield opened
+    assert opened.troubles == []
+
+
+def test_a_job_is_paused_says_why_it_does_not_run_gets_a_priority_and_goes_on(opened: Tab, shown: Studio) -> None:
+    job, page = shown.submit_slow(), opened.page
+    folder = shown.cluster.folder(job)
+    shown.cluster.until(lambda: shown.cluster.registry.status(job).progress.done > 3, "it is at work", 60)
+    opened.open(f"/jobs/{job}")
+    page.get_by_role("button", name="Pause").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_text(f"parallelrun job pause {job}").wait_for()
+    dialog.get_by_role("button", name="Pause", exact=True).click()
+    page.get_by_text("Why it waits: it was paused").click()
+    page.get_by_text(f"parallelrun job resume {job}").first.wait_for()
+    assert read_control(folder).paused
+    assert opened.violations() == []
+
+    page.get_by_label("Priority").select_option("high")
+    shown.cluster.until(lambda: read_control(folder).priority == "high", "it is high", 60)
+    page.get_by_role("button", name="Go on").click()
+    dialog.get_by_role("button", name="Go on", exact=True).click()
+    page.get_by_role("button", name="Pause").wait_for()
+    page.get_by_text("Why it waits").wait_for(state="detached")
+    assert not read_control(folder).paused
+    assert page.get_by_label("Priority").input_value() == "high"
+    shown.cluster.registry.move(job, JobState.CANCELED)
+    shown.cluster.result(job)
