@@ -18,11 +18,8 @@ import { Actions } from "./actions";
 import { Cause } from "./cause";
 import { Figures } from "./figures";
 import { Holders } from "./holders";
-<<<<<<< HEAD
 import { Maker } from "./maker";
-=======
 import { WhyNot } from "./sharing";
->>>>>>> 7ab884ee (Page: pause a job, change its priority, say why it waits)
 
 export function Header({ job, live, now }: { job: Job; live: LiveJob; now: number }): JSX.Element {
   const pace = paceOf(job, now);
