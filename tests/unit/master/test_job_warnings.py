@@ -16,7 +16,7 @@ SKIPPED = DataWarning("skipped", "in/_SUCCESS", "", "the file was skipped", "nam
 
 
 def warnings_of(folder: Path, term: int, decided: Decided | None = None, **secrets: str) -> JobWarnings:
-    return JobWarnings(folder, term, decided or Decided(), Mask({"environment_variables": secrets}))
+    return JobWarnings.open(folder, term, decided or Decided(), Mask({"environment_variables": secrets}))
 
 
 def test_job_warnings_of_leaders_and_of_mini_batches_stand_together(tmp_path: Path) -> None:

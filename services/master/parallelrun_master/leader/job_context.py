@@ -44,6 +44,7 @@ class JobContext:
         *,
         ledger: Ledger,
         reports: Reports,
+        warnings: JobWarnings,
         reopening: Reopening | None,
     ) -> None:
         self.redis = redis
@@ -60,7 +61,7 @@ class JobContext:
         self.ledger = ledger
         self.reports = reports
         self.reopening = reopening
-        self.warnings = JobWarnings(folder.path, self.queue.term, ledger.decided, reports.mask)
+        self.warnings = warnings
         self.began = time.monotonic()
         """When this term did."""
         self.closing: Closing | None = None

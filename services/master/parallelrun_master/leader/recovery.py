@@ -14,6 +14,7 @@ from parallelrun_core.plurals import counted
 from parallelrun_core.wire.outcome import LostRows
 from parallelrun_master.leader.job_context import JobContext
 from parallelrun_master.leadership import Leadership
+from parallelrun_master.ledger.job_warnings import JobWarnings
 from parallelrun_master.ledger.journals import recover_journals
 from parallelrun_master.ledger.ledger import Ledger
 from parallelrun_master.policy.error_groups import ErrorGroups
@@ -63,7 +64,16 @@ def recover(
     for each in reopenings:  # a retry that was interrupted is still to be done
         if each.retry_failed:
             ledger.reopen(each.generation, each.mini_batches, items=each.retry_items)
-    job = JobContext(redis, leadership, folder, record, ledger=ledger, reports=reports, reopening=reopening)
+    job = JobContext(
+        redis,
+        leadership,
+        folder,
+        record,
+        ledger=ledger,
+        reports=reports,
+        warnings=JobWarnings.open(folder.path, leadership.queue.term, ledger.decided, reports.mask),
+        reopening=reopening,
+    )
     for damage in ledger.damage:
         job.damaged(f"{damage}: what was recorded there is taken from the journals of the nodes, or run again")
     if ledger.lost:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 import msgspec
 
@@ -28,16 +28,22 @@ class JobWarnings:
         mask: hides secrets.
     """
 
-    def __init__(self, folder: Path, term: int, decided: Decided, mask: Mask) -> None:
-        self._layout = Layout(folder)
+    def __init__(self, layout: Layout, term: int, decided: Decided, mask: Mask, others: WarningTotals) -> None:
+        self._layout = layout
         self._term = term
         self._decided = decided
         self._mask = mask
         self._own = WarningTotals()
-        self._others = WarningTotals()
-        for path in self._layout.all_warnings:
+        self._others = others
+
+    @classmethod
+    def open(cls, folder: Path, term: int, decided: Decided, mask: Mask) -> Self:
+        """Read the warnings that leaders of earlier terms have found."""
+        layout, others = Layout(folder), WarningTotals()
+        for path in layout.all_warnings:
             with suppress(OSError, msgspec.MsgspecError):  # a disk that lost them has lost no row
-                self._others.raise_to(_decode(path.read_bytes()))
+                others.raise_to(_decode(path.read_bytes()))
+        return cls(layout, term, decided, mask, others)
 
     def add(self, warning: DataWarning) -> None:
         """Add what this leader has found; of the same kind, file and column, the counts are added. Kept on return."""
