@@ -313,7 +313,7 @@ lock: $(READY) ## Lock the newest versions that fit together, in requirements/
 	@$(UV_COMPILE) --constraint requirements/dev.txt requirements/chart.in --output-file requirements/chart.txt >/dev/null
 	@$(UV_COMPILE) --constraint requirements/dev.txt --constraint requirements/audit.txt requirements/docs.in --output-file requirements/docs.txt >/dev/null
 	@$(UV_COMPILE) --upgrade requirements/fuzz.in --output-file requirements/fuzz.txt >/dev/null
-	@$(UV_COMPILE) --upgrade requirements/mlflow.in --output-file requirements/mlflow.txt >/dev/null
+	@$(UV_COMPILE) --constraint requirements/dev.txt requirements/mlflow.in --output-file requirements/mlflow.txt >/dev/null
 	@$(UV_COMPILE) --upgrade requirements/object-servers.in --output-file requirements/object-servers.txt >/dev/null
 	@$(UV_COMPILE) --upgrade requirements/browser.in --output-file requirements/browser.txt >/dev/null
 	@cd $(STUDIO) && npm update --package-lock-only --ignore-scripts --omit-lockfile-registry-resolved --silent

@@ -35,6 +35,7 @@ class Compose:
             "PARALLELRUN_INPUTS": str(inputs),
             "PARALLELRUN_PORT": "0",
             "PARALLELRUN_TOKEN": "",
+            "PARALLELRUN_ALLOWED_ROOTS": "/inputs:/outputs:abfss://container@account.dfs.core.windows.net",
             "PARALLELRUN_AGENT_REQUIREMENTS": "examples.txt",
         }
 

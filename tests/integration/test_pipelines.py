@@ -323,3 +323,30 @@ def run(mini_batch):
         assert len(rows) == 3
         assert len(set(rows)) == 1
         assert 20000 <= int(rows[0]) < 60000
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can run workers as other users")
+def test_workers_of_a_later_step_read_what_all_turns_of_a_loop_have_made() -> None:
+    with Cluster(slots=2, worker_uids="20000-59999") as cluster:
+        taken = {"taken": {"type": "uri_folder"}}
+        body = {
+            "type": "command",
+            "job": {"command": "echo ${{inputs.number}} > ${{outputs.taken}}/one.txt", "outputs": taken},
+            "inputs_from": {"number": {"input": "number", "literal": "string"}},
+            "outputs_to": {"taken": "taken"},
+        }
+        loop = {"type": "parallel_for", "items": {name: {"number": {"value": name}} for name in ("a", "b")}}
+        outputs = {"taken": {"type": "uri_folder", "of": {"step": "body", "output": "taken"}}}
+        each = {"type": "pipeline", "job": {"steps": {"body": body}, "outputs": outputs, "loop": loop}}
+        last = {
+            "type": "command",
+            "job": {
+                "command": "cat ${{inputs.all}}/*/one.txt > ${{outputs.rows}}",
+                "outputs": {"rows": {"type": "uri_file"}},
+            },
+            "inputs_from": {"all": {"step": "each", "output": "taken", "type": "uri_folder"}},
+        }
+        places = Places(roots=[str(cluster.home)], are_jobs_apart=True)
+        pipeline = cluster.submit_pipeline("", {"each": each, "last": last}, places=places)
+        result = cluster.result(pipeline)
+        assert result.state is JobState.COMPLETED, result.failure

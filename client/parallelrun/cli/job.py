@@ -329,7 +329,7 @@ def retry(
     url: Url = "",
     token: Token = "",
 ) -> None:
-    """Run the failed mini-batches of a job again, and failed items of others. The output is the same.
+    """Run failed mini-batches and items of a job again. The output keeps its name.
 
     It runs the code as it was submitted. To run changed code, create a new job with `job create --resume-from ID`.
     """

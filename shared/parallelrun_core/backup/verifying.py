@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from parallelrun_core.code.stored import damaged_files
-from parallelrun_core.documents.schema import LOST_DECISIONS, decode
+from parallelrun_core.documents.schema import RETRIED_ITEMS, decode
 from parallelrun_core.errors import CorruptLog, NewerSchema, ParallelRunError
 from parallelrun_core.folder.damage import Damage
 from parallelrun_core.folder.decisions import read_decisions, read_outcomes
@@ -84,7 +84,7 @@ class Verification:
         try:
             raw = path.read_bytes()
             if isinstance(msgspec.json.decode(raw), dict):
-                decode(raw, dict[str, Any], path, reads_up_to=LOST_DECISIONS)
+                decode(raw, dict[str, Any], path, reads_up_to=RETRIED_ITEMS)
         except FileNotFoundError:
             pass
         except (CorruptLog, NewerSchema, OSError, msgspec.DecodeError) as error:

@@ -26,7 +26,11 @@ def completed(line: str, **env: str) -> list[str]:
 def test_ids_logs_and_names_are_completed(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PARALLELRUN_URL", api.url)
     api.on("GET", "/v1/jobs", Answer.of({"items": [JOB, {**COMPLETED, "id": "other"}]}))
-    api.on("GET", "/v1/jobs/job_1/logs", Answer.of({"items": [{"path": "logs/a\x1b.txt", "bytes": 3}]}))
+    api.on(
+        "GET",
+        "/v1/jobs/job_1/logs",
+        Answer.of({"items": [{"path": "logs/a\x1b.txt", "bytes": 3, "modified": "2026-01-02T03:04:05.000Z"}]}),
+    )
     api.on("GET", "/v1/datastores", Answer.of({"items": [{"name": "lake", "type": "s3"}]}))
 
     assert completed("parallelrun job show job") == ["job_1"]

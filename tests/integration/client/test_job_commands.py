@@ -16,11 +16,17 @@ from parallelrun.cli import main
 from parallelrun.resources.logs import JobLogs
 from tests.integration.client.fake_api import COMPLETED, HANG_UP, JOB, Answer, FakeApi, Request
 
+MODIFIED = {"modified": "2026-01-02T03:04:05.000Z"}
 EVENTS = "/v1/jobs/job_1/events"
 FAILED = {
     **COMPLETED,
     "state": "failed",
-    "failure": {"summary": "2 items have failed.", "first_cause": "x\x1b[2J", "log": "logs/user/error/a.txt"},
+    "failure": {
+        "code": "TOO_MANY_FAILURES",
+        "summary": "2 items have failed.",
+        "first_cause": "x\x1b[2J",
+        "log": "logs/user/error/a.txt",
+    },
 }
 CANCELED = {**COMPLETED, "state": "canceled"}
 
@@ -330,8 +336,8 @@ def test_nodes_are_shown(api: FakeApi, capsys: pytest.CaptureFixture[str]) -> No
 
 def test_what_was_printed_is_printed_by_its_name(api: FakeApi, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     paths = [f"user/stdout/node{number}/process000.stdout.txt" for number in (1, 2)]
-    other = {"path": "user/stderr/node1/process000.stderr.txt", "bytes": 3}
-    listed = {"items": [*({"path": path, "bytes": 2} for path in paths), other]}
+    other = {"path": "user/stderr/node1/process000.stderr.txt", "bytes": 3, **MODIFIED}
+    listed = {"items": [*({"path": path, "bytes": 2, **MODIFIED} for path in paths), other]}
     api.on("GET", "/v1/jobs/job_1/logs", Answer.of(listed))
     for number, path in enumerate(paths):
         api.on("GET", f"/v1/jobs/job_1/logs/{path}", Answer(f"{number}\n".encode()))
@@ -343,7 +349,7 @@ def test_what_was_printed_is_printed_by_its_name(api: FakeApi, capfdbinary: pyte
 
 def test_logs_are_listed_and_printed_as_they_are(api: FakeApi, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     raw = b"\x1b[31mred\xff\n"
-    api.on("GET", "/v1/jobs/job_1/logs", Answer.of({"items": [{"path": "user/a.txt", "bytes": 9}]}))
+    api.on("GET", "/v1/jobs/job_1/logs", Answer.of({"items": [{"path": "user/a.txt", "bytes": 9, **MODIFIED}]}))
     api.on("GET", "/v1/jobs/job_1/logs/user/a.txt", Answer(raw))
 
     assert main(["job", "logs", "job_1", "-o", "name"]) == 0
@@ -365,7 +371,7 @@ def test_a_character_that_two_pieces_of_a_log_share_is_shown(
 
 def test_download_prints_where_the_files_are(api: FakeApi, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     api.on("GET", "/v1/jobs/job_1", Answer.of(COMPLETED))
-    api.on("GET", "/v1/jobs/job_1/outputs", Answer.of({"items": [{"path": "rows.txt", "bytes": 4}]}))
+    api.on("GET", "/v1/jobs/job_1/outputs", Answer.of({"items": [{"path": "rows.txt", "bytes": 4, **MODIFIED}]}))
     api.on("GET", "/v1/jobs/job_1/outputs/rows.txt", Answer(b"row\n"))
 
     assert main(["job", "download", "job_1", "-p", str(tmp_path / "got")]) == 0
@@ -378,8 +384,12 @@ def test_a_download_takes_all_pages_and_asks_for_each_once(
     api: FakeApi, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     listing, names = "/v1/jobs/job_1/outputs", ["a", "b/c", "b/d"]
-    more = {"items": [{"path": name, "bytes": 4} for name in names[:2]], "truncated": True, "next_page_token": "t"}
-    rest = {"items": [{"path": names[2], "bytes": 4}], "truncated": False, "next_page_token": None}
+    more = {
+        "items": [{"path": name, "bytes": 4, **MODIFIED} for name in names[:2]],
+        "truncated": True,
+        "next_page_token": "t",
+    }
+    rest = {"items": [{"path": names[2], "bytes": 4, **MODIFIED}], "truncated": False, "next_page_token": None}
     api.on("GET", "/v1/jobs/job_1", Answer.of(COMPLETED))
     api.on("GET", listing, Answer.of(more), Answer.of(rest))
     for name in names:

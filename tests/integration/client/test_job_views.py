@@ -125,7 +125,11 @@ def test_a_report_is_one_file_of_what_the_server_says(
     monkeypatch.chdir(tmp_path)
     usage = "Utc Time,Cpu Percent,Memory Used Percent\n2026-11-21T09:30:00,50,20\n2026-11-21T09:30:04,75,30\n"
     path = "sys/perf/n1/node_resource_usage.csv"
-    api.on("GET", "/v1/jobs/job_1/logs", Answer.of({"items": [{"path": path, "bytes": len(usage)}]}))
+    api.on(
+        "GET",
+        "/v1/jobs/job_1/logs",
+        Answer.of({"items": [{"path": path, "bytes": len(usage), "modified": "2026-01-02T03:04:05.000Z"}]}),
+    )
     api.on("GET", f"/v1/jobs/job_1/logs/{path}", Answer(usage.encode()))
     api.on("GET", "/v1/jobs/job_1/errors", Answer.of({"items": [{"category": "OOM_KILLED", "count": 2}], "count": 2}))
 

@@ -165,9 +165,18 @@ def test_a_server_that_stays_away_for_a_while_is_waited_for(api: FakeApi, tmp_pa
 def test_a_server_may_be_away_when_a_page_is_asked_for(api: FakeApi, tmp_path: Path) -> None:
     busy = Answer.of({"code": "unavailable"}, 503)
     listing = "/v1/jobs/job_1/outputs"
-    first = Answer.of({"items": [{"path": "a", "bytes": 1}], "next_page_token": "two"})
+    first = Answer.of(
+        {"items": [{"path": "a", "bytes": 1, "modified": "2026-01-02T03:04:05.000Z"}], "next_page_token": "two"}
+    )
     api.on("GET", "/v1/jobs/job_1", Answer.of(COMPLETED))
-    api.on("GET", listing, *[HANG_UP] * 12, first, *[busy] * 12, Answer.of({"items": [{"path": "b", "bytes": 1}]}))
+    api.on(
+        "GET",
+        listing,
+        *[HANG_UP] * 12,
+        first,
+        *[busy] * 12,
+        Answer.of({"items": [{"path": "b", "bytes": 1, "modified": "2026-01-02T03:04:05.000Z"}]}),
+    )
     api.on("GET", f"{listing}/a", Answer(b"a"))
     api.on("GET", f"{listing}/b", Answer(b"b"))
     transport, pauses = Transport(api.url, retry=RetryPolicy(attempts=1)), list[float]()
@@ -225,7 +234,9 @@ def test_a_file_that_has_grown_since_it_was_listed_arrives_as_it_is(
     api: FakeApi, unproven: JobOutputs, tmp_path: Path
 ) -> None:
     listing = "/v1/jobs/job_2/outputs"
-    api.on("GET", listing, Answer.of({"items": [{"path": "rows.txt", "bytes": 5}]}))
+    api.on(
+        "GET", listing, Answer.of({"items": [{"path": "rows.txt", "bytes": 5, "modified": "2026-01-02T03:04:05.000Z"}]})
+    )
     api.on("GET", f"{listing}/rows.txt", ranged)
 
     assert [path.read_bytes() for path in unproven.download_all("job_2", tmp_path)] == [CONTENT]
@@ -248,7 +259,11 @@ def test_an_output_that_is_not_there_is_not_found(outputs: JobOutputs, tmp_path:
 @pytest.mark.parametrize("path", ["../evil.txt", "/etc/evil", "a/../../evil"])
 def test_a_server_can_not_write_outside_of_the_folder(api: FakeApi, tmp_path: Path, path: str) -> None:
     api.on("GET", "/v1/jobs/job_1", Answer.of(COMPLETED))
-    api.on("GET", "/v1/jobs/job_1/outputs", Answer.of({"items": [{"path": path, "bytes": 1}]}))
+    api.on(
+        "GET",
+        "/v1/jobs/job_1/outputs",
+        Answer.of({"items": [{"path": path, "bytes": 1, "modified": "2026-01-02T03:04:05.000Z"}]}),
+    )
 
     with Client(api.url) as client, pytest.raises(InvalidInput):
         list(client.outputs.download_all("job_1", tmp_path / "deep" / "folder"))

@@ -420,7 +420,11 @@ def test_a_cancel_whose_answer_was_lost_is_sent_again(api: FakeApi, client: Clie
 
 
 def test_logs_are_listed_and_read(api: FakeApi, client: Client) -> None:
-    api.on("GET", "/v1/jobs/job_1/logs", Answer.of({"items": [{"path": "user/a b.txt", "bytes": 3}]}))
+    api.on(
+        "GET",
+        "/v1/jobs/job_1/logs",
+        Answer.of({"items": [{"path": "user/a b.txt", "bytes": 3, "modified": "2026-01-02T03:04:05.000Z"}]}),
+    )
     api.on("GET", "/v1/jobs/job_1/logs/user/a b.txt", Answer(b"abc"))
 
     assert [log.path for log in client.logs.list("job_1")] == ["user/a b.txt"]

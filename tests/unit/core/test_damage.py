@@ -246,11 +246,11 @@ def test_earlier_releases_refuse_a_log_with_lost_decisions_and_no_other(
     with closing(DecisionWriter(tmp_path, 1)) as writer:
         writer.add([outcome(3)])
     with monkeypatch.context() as earlier_release:
-        earlier_release.setattr("parallelrun_core.folder.term_log.LOST_DECISIONS", schema.SCHEMA)
+        earlier_release.setattr("parallelrun_core.folder.term_log.RETRIED_ITEMS", schema.SCHEMA)
         assert len(list(read_outcomes(tmp_path))) == 1
     DecisionWriter(tmp_path, 2, lost=[lost(outcome(3))]).close()
     DecisionWriter(tmp_path, 3).close()
-    monkeypatch.setattr("parallelrun_core.folder.term_log.LOST_DECISIONS", schema.SCHEMA)
+    monkeypatch.setattr("parallelrun_core.folder.term_log.RETRIED_ITEMS", schema.SCHEMA)
     with pytest.raises(NewerSchema, match="Update this service"):
         list(read_outcomes(tmp_path))
 

@@ -74,7 +74,7 @@ def newer_json(name: str) -> Callable[[JobFolder], object]:
 
 def newer_log(folder: JobFolder) -> None:
     writer = RecordWriter(file_of(folder.path, "decisions", 9))
-    writer.append(msgspec.json.encode({**msgspec.to_builtins(Header(term=9, accepted={})), "schema": 3}))
+    writer.append(msgspec.json.encode({**msgspec.to_builtins(Header(term=9, accepted={})), "schema": 4}))
     writer.close()
 
 
@@ -124,5 +124,5 @@ def test_what_a_newer_release_has_written_is_refused_with_words(
     folder: JobFolder, make: Callable[[JobFolder], object], read: Callable[[JobFolder], object]
 ) -> None:
     make(folder)
-    with pytest.raises(NewerSchema, match=r"has schema [23]; this release reads up to [12]\. Update this service"):
+    with pytest.raises(NewerSchema, match=r"has schema [24]; this release reads up to [13]\. Update this service"):
         read(folder)

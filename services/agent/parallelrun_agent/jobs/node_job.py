@@ -27,7 +27,7 @@ from parallelrun_agent.policy.worker import Worker
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.stacks.answering import StackAnswers
 from parallelrun_agent.staging.job_stage import JobStage
-from parallelrun_agent.users.places import share_job
+from parallelrun_agent.users.places import share_job, share_loops
 from parallelrun_agent.workers.error_files import ErrorFiles
 from parallelrun_agent.workers.job_code import JobCode
 from parallelrun_agent.workers.job_tracking import JobTracking
@@ -84,6 +84,7 @@ class NodeJob:
         """Its part of the node, as it was shared last."""
         user = settings.worker_user(record.outermost)
         share_job(folder, settings.node, user)
+        share_loops(folder, spec, record.outermost, user)
         self._redis = redis
         self._settings = settings
         self._node = node

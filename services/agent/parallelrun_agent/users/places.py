@@ -13,6 +13,8 @@ from parallelrun_agent.users.rights import NotPossible
 from parallelrun_agent.users.worker_user import WorkerUser
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.layout import PRIVATE_FOLDER, Logs, code_store, jobs_of, make_store
+from parallelrun_core.pipelines.outputs import job_of_output
+from parallelrun_core.spec import JobSpec
 
 _WAY_THROUGH: Final = 0o111
 _GATE: Final = 0o710
@@ -77,6 +79,21 @@ def share_job(folder: JobFolder, node: str, user: WorkerUser) -> None:
         user.share(each, _SHARED)
     user.share(folder.outputs, _SHARED)
     user.share(folder.path, _GATE)
+
+
+def share_loops(folder: JobFolder, spec: JobSpec, outermost: str, user: WorkerUser) -> None:
+    """Let the workers of a step through to what a `parallel_for` of the same pipeline has put together: its job has no
+    workers, and so no agent has opened its folder.
+
+    Raises:
+        OSError: it belongs to another user than the agent, or can't be changed for now.
+    """
+    if not user.is_other:
+        return
+    job_ids = {job_of_output(folder.root, job_input.path) for _, job_input in spec.input_paths()} - {"", folder.job_id}
+    for loop in (JobFolder(folder.root, job_id) for job_id in job_ids):
+        if loop.has_record and loop.record().is_pipeline and loop.record().outermost == outermost:
+            user.share(loop.path, _GATE)
 
 
 def make_output(folder: Path, user: WorkerUser) -> None:
