@@ -26,6 +26,7 @@ from parallelrun_core.errors import InvalidInput
 from parallelrun_core.layout import PRIVATE_FOLDER
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.process import hide_memory
+from parallelrun_core.service.struct_types import prepare_structs
 from parallelrun_core.store.connection import without_password
 from parallelrun_core.store.fitness import EXIT_UNFIT, UnfitRedis, pauses_until_fit
 
@@ -74,6 +75,7 @@ async def serve(settings: ApiSettings, token: Token, listener: socket.socket, au
         timeout_graceful_shutdown=_GRACE_S,
         ws="none",
     )
+    prepare_structs()
     server = _Server(config, context)
     host, port = listener.getsockname()[:2]
     log.info(

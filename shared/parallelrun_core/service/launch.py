@@ -43,6 +43,10 @@ def _run(module_name: str) -> None:
     module = import_module(module_name)
     for name in spared:
         del modules[name]
+    if "msgspec" in modules:
+        from parallelrun_core.service.struct_types import prepare_structs
+
+        prepare_structs()
     gc.freeze()
     gc.enable()
     code: object = None

@@ -64,6 +64,9 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     """Name, numpy type and shape of each array."""
 
 
+_HEADER: Final = msgspec.json.Decoder(Header)
+
+
 def path_of(folder: Path) -> Path:
     """Return the snapshot of a job, by its folder."""
     return folder / "tries.snapshot"
@@ -166,7 +169,7 @@ def _load(history: History, path: Path) -> None:
         return
     try:
         with closing(RecordReader(path)) as file:
-            header = msgspec.json.decode(file.read() or b"", type=Header)
+            header = _HEADER.decode(file.read() or b"")
             if header.format != _FORMAT:
                 return
             arrays = dict[str, Any]()

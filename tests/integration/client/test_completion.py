@@ -31,7 +31,7 @@ def test_ids_logs_and_names_are_completed(api: FakeApi, monkeypatch: pytest.Monk
         "/v1/jobs/job_1/logs",
         Answer.of({"items": [{"path": "logs/a\x1b.txt", "bytes": 3, "modified": "2026-01-02T03:04:05.000Z"}]}),
     )
-    api.on("GET", "/v1/datastores", Answer.of({"items": [{"name": "lake", "type": "s3"}]}))
+    api.on("GET", "/v1/datastores", Answer.of({"items": [{"name": "lake", "type": "s3", "access": "node"}]}))
 
     assert completed("parallelrun job show job") == ["job_1"]
     assert completed("parallelrun job logs job_1 l") == ["logs/a\\x1b.txt"]

@@ -81,3 +81,38 @@ def test_a_console_script_is_named_after_its_service(tmp_path: Path) -> None:
 
 def test_what_main_returns_is_the_exit_code(tmp_path: Path) -> None:
     assert launched(tmp_path, "return 4").returncode == 4
+
+
+STRUCTS = """
+from __future__ import annotations
+import sys, threading
+import msgspec
+
+sys.setswitchinterval(1e-6)
+BODY = {f"field{number}": 1 for number in range(30)}
+RAW = msgspec.json.encode({"inner": BODY})
+INNER = [msgspec.defstruct(f"Inner{number}", [(name, "int") for name in BODY]) for number in range(400)]
+OUTER = [msgspec.defstruct(f"Outer{number}", [("inner", inner)]) for number, inner in enumerate(INNER)]
+
+def decode(barrier):
+    for struct in OUTER:
+        barrier.wait()
+        msgspec.json.decode(RAW, type=struct)
+
+def main():
+    barrier = threading.Barrier(4)
+    threads = [threading.Thread(target=decode, args=(barrier,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+"""
+
+
+def test_threads_of_a_service_may_decode_a_struct_for_the_first_time_together(tmp_path: Path) -> None:
+    (tmp_path / "service.py").write_text(STRUCTS)
+    done = subprocess.run(
+        [sys.executable, "-m", "parallelrun_core.service.launch", "service"],
+        cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr

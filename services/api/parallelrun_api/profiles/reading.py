@@ -17,6 +17,7 @@ _MOST_BYTES: Final = 1 << 20
 """Of one: a fifth of that is usual."""
 _MOST_BYTES_OF_ALL: Final = 32 << 20
 _SCHEMA: Final = 1
+_PROFILE: Final = msgspec.json.Decoder(WorkerProfile)
 
 
 class WorkerTime(NamedTuple):
@@ -68,7 +69,7 @@ def read_profiles(served: ServedFolder, *, node: str, process: str) -> Profiles:
 
 def _decoded(text: bytes) -> WorkerProfile | None:
     try:
-        profile = msgspec.json.decode(text, type=WorkerProfile)
+        profile = _PROFILE.decode(text)
     except msgspec.DecodeError:  # also while a worker writes it
         return None
     return profile if profile.schema == _SCHEMA else None
