@@ -18,15 +18,19 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300)]
 
 TALKS: Final = """
-import logging, pathlib, sys, time
+import logging, os, pathlib, time
 from azureml_user.parallel_run import EntryScript
 
+BEGUN = pathlib.Path("FOLDER")
+
 def run(mini_batch):
+    (BEGUN / str(os.getpid())).touch()
+    while len(list(BEGUN.iterdir())) < 2:  # until both workers have a mini-batch
+        time.sleep(0.02)
     name = pathlib.Path(str(mini_batch[0])).name
     print("printed of", name)
     logging.warning("rooted of %s", name)
     EntryScript().logger.error("logged of %s", name)
-    time.sleep(0.15)
     return [name]
 """
 
@@ -42,7 +46,11 @@ def until(page: Page, is_so: Callable[[], bool]) -> None:
 
 @pytest.fixture(scope="module")
 def talks(shown: Studio) -> str:
-    job = shown.cluster.submit(TALKS, inputs=shown.cluster.files(8), name="talks", mini_batch_size=1)
+    """A job of two workers, each of which prints."""
+    begun = shown.cluster.home / "talks-begun"
+    begun.mkdir()
+    script = TALKS.replace("FOLDER", str(begun))
+    job = shown.cluster.submit(script, inputs=shown.cluster.files(8), name="talks", mini_batch_size=1)
     shown.cluster.result(job)
     return job
 

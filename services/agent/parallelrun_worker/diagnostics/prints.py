@@ -47,17 +47,21 @@ class StreamMarks:
         self._add = self.lines.often("INFO", "%d|%d")
         self._mini_batch, self._until, self._flush_at = -2, 0.0, 0.0
 
-    def note(self, fd: int = -1) -> None:
+    def note(self, stream: int | str) -> None:
         """Mark the present end of the stream if its time or mini-batch is another one than that of the last mark.
 
         Args:
-            fd: the descriptor of the stream; -1: its lines have their own times, only the mini-batch is noted.
+            stream: its descriptor, or its path; one that isn't there yet is empty.
         """
         now, mini_batch = time.monotonic(), self._prints.mini_batch
         if (mini_batch == self._mini_batch and now < self._until) or os.getpid() != self._pid:
             return
         self._mini_batch, self._until = mini_batch, now + _EVERY_S
-        self._add(0 if fd < 0 else os.fstat(fd).st_size, mini_batch)
+        try:
+            position = os.stat(stream).st_size
+        except FileNotFoundError:
+            position = 0
+        self._add(position, mini_batch)
         if now >= self._flush_at:
             self._flush_at = now + _FLUSH_EVERY_S
             self.lines.flush()

@@ -105,7 +105,7 @@ class _FileHandler(logging.Handler):
             self.handleError(record)
             return
         if self._prints is not None:
-            self._prints.logger.note()
+            self._prints.logger.note(self._path)
         self._file.write(record.levelname, message, at_once=True)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from parallelrun_api.http.paging import decode_token, encode_token
@@ -276,15 +276,15 @@ class _Reader:
         if fd < 0:
             return lines
         try:
-            marks = marks_from(fd, size, lambda mark: mark.at_ms > lines[0].at_ms)
+            marks = marks_from(fd, size, lambda mark: mark.position > lines[0].offset)
         finally:
             os.close(fd)
         filled, index = [], 0
         for line in lines:
-            while index + 1 < len(marks) and marks[index + 1].at_ms <= line.at_ms:
+            while index + 1 < len(marks) and marks[index + 1].position <= line.offset:
                 index += 1
-            mini_batch = marks[index].mini_batch if marks and marks[index].at_ms <= line.at_ms else None
-            filled.append(TimedLine(line.at_ms, line.offset, line.end, line.level, mini_batch, line.text))
+            mini_batch = marks[index].mini_batch if marks and marks[index].position <= line.offset else None
+            filled.append(replace(line, mini_batch=mini_batch))
         return filled
 
 
