@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from parallelrun_core.answers import jobs
 from parallelrun_core.answers.assets import Asset
 from parallelrun_core.answers.cluster import Datastore, RateLimit
@@ -71,6 +69,6 @@ class Job(jobs.Job, kw_only=True, frozen=True):
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         """Return the card, with text for front ends that show no HTML."""
-        # By its name: what draws jobs is built upon them, and is loaded in notebooks only.
-        bundle: dict[str, str] = import_module("parallelrun.progress.widget").bundle_of(self)
-        return bundle
+        from parallelrun.progress.widget import bundle_of  # here, since only notebooks need it
+
+        return bundle_of(self)

@@ -15,7 +15,8 @@ from parallelrun.progress.widget import drawn, drawn_job, text_of
 from parallelrun_core.wire.progress import Progress
 
 if TYPE_CHECKING:
-    from parallelrun.models import Job, Step, Waiting
+    from parallelrun_core.answers.jobs import Job, PipelineStep
+    from parallelrun_core.answers.waiting import Waiting
 
 _EVERY_S: Final = 0.5
 
@@ -72,7 +73,7 @@ class NotebookDisplay:
         self._title = title
         self._cell = Cell()
         self._state, self._progress = "starting", Progress()
-        self._steps: Sequence[Step] = ()
+        self._steps: Sequence[PipelineStep] = ()
         self._waiting: Waiting | None = None
         self._notes: list[str] = []
         self._drawn_at = float("-inf")
@@ -91,7 +92,7 @@ class NotebookDisplay:
         self._waiting = waiting
         self._draw(at_once=True)
 
-    def steps(self, state: str, steps: Sequence[Step]) -> None:
+    def steps(self, state: str, steps: Sequence[PipelineStep]) -> None:
         """Show these steps of a pipeline from now on."""
         self._state, self._steps = state, steps
         self._draw()

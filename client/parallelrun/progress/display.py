@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Protocol, Self, TextIO
 from parallelrun_core.wire.progress import Progress
 
 if TYPE_CHECKING:
-    from parallelrun.models import Step, Waiting
+    from parallelrun_core.answers.jobs import PipelineStep
+    from parallelrun_core.answers.waiting import Waiting
 
 
 class Display(Protocol):
@@ -22,7 +23,7 @@ class Display(Protocol):
     def waiting(self, waiting: Waiting | None) -> None:
         """Show what the job waits for from now on; None: nothing."""
 
-    def steps(self, state: str, steps: Sequence[Step]) -> None:
+    def steps(self, state: str, steps: Sequence[PipelineStep]) -> None:
         """Show these steps of a pipeline from now on."""
 
     def note(self, text: str) -> None:
@@ -42,7 +43,7 @@ class Silent:
     def waiting(self, waiting: Waiting | None) -> None:
         """Nothing is shown."""
 
-    def steps(self, state: str, steps: Sequence[Step]) -> None:
+    def steps(self, state: str, steps: Sequence[PipelineStep]) -> None:
         """Nothing is shown."""
 
     def note(self, text: str) -> None:

@@ -20,7 +20,8 @@ from parallelrun.progress.text import clean, clock, counts, describe, done_of, m
 from parallelrun_core.wire.progress import Progress
 
 if TYPE_CHECKING:
-    from parallelrun.models import Step, Waiting
+    from parallelrun_core.answers.jobs import PipelineStep
+    from parallelrun_core.answers.waiting import Waiting
 
 _MOST_STEPS: Final = 20
 _STYLES: Final = {"failed": "red", "canceled": "red", "waiting": "dim", "skipped": "dim"}
@@ -39,7 +40,7 @@ class LiveDisplay:
         self._state = "starting"
         self._progress = Progress()
         self._waiting: Waiting | None = None
-        self._steps: Sequence[Step] = ()
+        self._steps: Sequence[PipelineStep] = ()
         self._live = Live(
             get_renderable=self._draw,
             console=self._console,
@@ -62,7 +63,7 @@ class LiveDisplay:
         with self._lock:
             self._waiting = waiting
 
-    def steps(self, state: str, steps: Sequence[Step]) -> None:
+    def steps(self, state: str, steps: Sequence[PipelineStep]) -> None:
         """Show these steps of a pipeline from now on."""
         with self._lock:
             self._state, self._steps = state, steps
@@ -116,7 +117,7 @@ class _ClosableStream:
         return getattr(self._stream, name)
 
 
-def _table(steps: Sequence[Step]) -> Table:
+def _table(steps: Sequence[PipelineStep]) -> Table:
     """A line for each step, as far as there is room."""
     listed_steps, others = most_urgent(steps, _MOST_STEPS)
     table = Table.grid(padding=(0, 2))

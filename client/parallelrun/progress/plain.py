@@ -13,7 +13,8 @@ from parallelrun.progress.text import clean, describe, waiting_words
 from parallelrun_core.wire.progress import Progress
 
 if TYPE_CHECKING:
-    from parallelrun.models import Step, Waiting
+    from parallelrun_core.answers.jobs import PipelineStep
+    from parallelrun_core.answers.waiting import Waiting
 
 EVERY_S: Final = 2.0
 STILL_THERE_S: Final = 60.0
@@ -68,7 +69,7 @@ class PlainDisplay:
                 self._show(time.monotonic())
             self._changed.notify()
 
-    def steps(self, state: str, steps: Sequence[Step]) -> None:
+    def steps(self, state: str, steps: Sequence[PipelineStep]) -> None:
         """Show these steps of a pipeline from now on: a line for each that stands otherwise than before."""
         with self._changed:
             for step in steps:

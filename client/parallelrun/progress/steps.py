@@ -11,7 +11,7 @@ from parallelrun.progress.text import clean, duration, mini_batches
 from parallelrun_core.plurals import counted
 
 if TYPE_CHECKING:
-    from parallelrun.models import Step
+    from parallelrun_core.answers.jobs import PipelineStep
 
 _WHY_CHARACTERS: Final = 300
 _URGENT: Final = ("failed", "running", "canceled", "skipped", "waiting", "completed")
@@ -19,7 +19,7 @@ _URGENT: Final = ("failed", "running", "canceled", "skipped", "waiting", "comple
 _NAMED: Final = 3
 
 
-def describe_step(step: Step) -> str:
+def describe_step(step: PipelineStep) -> str:
     """Return how a step stands, without numbers that change all the time."""
     match step.state:
         case "waiting":
@@ -34,7 +34,7 @@ def describe_step(step: Step) -> str:
     return f"{step.state}{_took(step)}{why}"
 
 
-def describe_running(step: Step) -> str:
+def describe_running(step: PipelineStep) -> str:
     """Return how far a step is."""
     progress = step.progress
     if step.turns:
@@ -45,7 +45,7 @@ def describe_running(step: Step) -> str:
     return f"{step.name} {mini_batches(progress)} mini-batches{failed}"
 
 
-def describe_pipeline(state: str, steps: Sequence[Step]) -> str:
+def describe_pipeline(state: str, steps: Sequence[PipelineStep]) -> str:
     """Return how a pipeline stands, in one line."""
     counts = Counter(step.state for step in steps)
     words = [f"{counts['completed']:,}/{len(steps):,} steps"]
@@ -54,7 +54,7 @@ def describe_pipeline(state: str, steps: Sequence[Step]) -> str:
     return f"{state}: {', '.join(words)}" + (f"; running: {listed(running)}" if running else "")
 
 
-def most_urgent(steps: Sequence[Step], most: int) -> tuple[list[Step], str]:
+def most_urgent(steps: Sequence[PipelineStep], most: int) -> tuple[list[PipelineStep], str]:
     """Split steps into those that are worth a line each, in their order, and the others in words."""
     if len(steps) <= most:
         return [*steps], ""
@@ -71,21 +71,21 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_NAMED]) + more
 
 
-def _took(step: Step) -> str:
+def _took(step: PipelineStep) -> str:
     if not step.started or not step.ended:
         return ""
     took_s = (datetime.fromisoformat(step.ended) - datetime.fromisoformat(step.started)).total_seconds()
     return f" in {took_s:.1f} s" if took_s < 10 else f" in {duration(took_s)}"
 
 
-def _turns(step: Step) -> str:
+def _turns(step: PipelineStep) -> str:
     """Return how far a loop is, or how far it came."""
     if step.loop == "parallel_for" and step.turns != step.most_turns:
         return f"{step.turns:,}/{step.most_turns:,} turns"
     return counted(step.turns or 0, "turn")
 
 
-def _counted(step: Step) -> str:
+def _counted(step: PipelineStep) -> str:
     progress = step.progress
     if step.turns:
         return f": {_turns(step)}"

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
-from parallelrun.models import Failure, Job, Step
 from parallelrun.progress.steps import describe_step
 from parallelrun.progress.text import clean, duration, mini_batches
+from parallelrun_core.answers.jobs import Job, PipelineStep
 from parallelrun_core.plurals import counted
 from parallelrun_core.wire.ending import how_completed, what_failed, what_is_short
+from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.progress import Progress
 
 _TRACEBACK_CHARACTERS: Final = 8000
@@ -58,7 +59,7 @@ def _pipeline_headline(job: Job) -> str:
     return f"{job.state}{but}{_took(job)}: {counts['completed']:,}/{len(job.steps):,} steps{of_these}"
 
 
-def _step_lines(job: Job, step_hint: Callable[[Step], str]) -> list[str]:
+def _step_lines(job: Job, step_hint: Callable[[PipelineStep], str]) -> list[str]:
     """A line for each step that has not completed, up to some, and where its logs are."""
     bad = [step for step in job.steps if step.state != "completed"]
     lines = []
@@ -90,7 +91,11 @@ def is_flawless(job: Job) -> bool:
 
 
 def summary(
-    job: Job, *, log_hint: Callable[[str], str], retry: str = "", step_hint: Callable[[Step], str] = lambda _: ""
+    job: Job,
+    *,
+    log_hint: Callable[[str], str],
+    retry: str = "",
+    step_hint: Callable[[PipelineStep], str] = lambda _: "",
 ) -> list[str]:
     """The lines to show for a job that has ended; the first is its headline.
 
@@ -121,7 +126,7 @@ def hints(job: Job, *, log_hint: Callable[[str], str], retry: str) -> list[str]:
     return lines
 
 
-def failure_lines(failure: Failure, *, log_hint: Callable[[str], str], traceback: bool = True) -> list[str]:
+def failure_lines(failure: JobFailure, *, log_hint: Callable[[str], str], traceback: bool = True) -> list[str]:
     """Return what is known about a failure beyond its summary: the first cause, where to look, what to do."""
     lines = []
     if failure.first_cause:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from parallelrun.models import Waiting
+    from parallelrun_core.answers.waiting import Waiting
     from parallelrun_core.wire.progress import Progress
 
 _UNITS: Final = ("B", "kB", "MB", "GB", "TB")

@@ -12,7 +12,7 @@ from parallelrun.progress.text import clean, counts, describe, mini_batches, pac
 from parallelrun_core.wire.progress import Progress
 
 if TYPE_CHECKING:
-    from parallelrun.models import Job, Step
+    from parallelrun_core.answers.jobs import Job, PipelineStep
 
 _MOST_STEPS: Final = 20
 _MOST_NOTES: Final = 10
@@ -31,7 +31,7 @@ def drawn(
     *,
     items_per_s: float | None = None,
     left_s: float | None = None,
-    steps: Sequence[Step] = (),
+    steps: Sequence[PipelineStep] = (),
     notes: Sequence[str] = (),
 ) -> Markup:
     """Return how a job stands."""
@@ -91,7 +91,7 @@ def _words(state: str, progress: Progress, items_per_s: float | None, left_s: fl
     return " · ".join([f"{mini_batches(progress)} mini-batches", *counts(progress), *pace_words])
 
 
-def _listed(steps: Sequence[Step]) -> list[Markup]:
+def _listed(steps: Sequence[PipelineStep]) -> list[Markup]:
     listed_steps, others = most_urgent(steps, _MOST_STEPS)
     lines = [
         element("div", element("b", clean(step.name)), f": {describe_step(step)}", style=_SMALL)

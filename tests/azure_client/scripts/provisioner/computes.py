@@ -1,6 +1,7 @@
 """Computes are defined, used, changed and removed, where a provisioner starts their nodes."""
 
 import time
+from pathlib import Path
 
 from azure.ai.ml import MLClient, command
 from azure.ai.ml.entities import AmlCompute
@@ -30,8 +31,9 @@ assert list(ml_client.compute.list_usage(location="local")) == []
 assert list(ml_client.compute.list_sizes(location="local")) == []
 
 # A node comes for a job, and is listed.
+listed = Path("node-was-listed").absolute()
 job = command(
-    command="sleep 1 && echo done > ${{outputs.there}}/one.txt",
+    command=f"until [ -e {listed} ]; do sleep 0.1; done; echo done > ${{{{outputs.there}}}}/one.txt",
     environment="azureml://registries/azureml/environments/sklearn-1.5/labels/latest",
     compute=name,
     outputs={"there": {"type": "uri_folder"}},
@@ -41,8 +43,9 @@ seen: set[str] = set()
 deadline = time.monotonic() + 600
 while (status := ml_client.jobs.get(job.name).status) not in ("Completed", "Failed", "Canceled"):
     assert time.monotonic() < deadline, status
-    seen |= {node.node_id for node in ml_client.compute.list_nodes(name)}
-    time.sleep(0.2)
+    if seen := seen | {node.node_id for node in ml_client.compute.list_nodes(name)}:
+        listed.touch()
+    time.sleep(0.2)  # the client has no event for nodes, nor for jobs
 assert status == "Completed", status
 assert len(seen) == 1, seen
 assert ml_client.jobs.get(job.name).compute.rpartition("/")[2] == name
@@ -56,4 +59,4 @@ ml_client.compute.begin_delete(name).wait(300)
 deadline = time.monotonic() + 300
 while is_defined():
     assert time.monotonic() < deadline
-    time.sleep(0.5)
+    time.sleep(0.5)  # the client's own wait is over before the server has forgotten it
