@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -55,13 +56,22 @@ def swapped(path: Path, target: Path) -> Iterator[Callable[[], int]]:
                 with suppress(OSError):
                     aside.rename(path)
 
+    def count_of_swaps() -> int:
+        if not thread.is_alive():
+            raise RuntimeError(f"nothing swaps {path} any more")  # no assertion, which a twin would take for a find
+        return count
+
     thread = threading.Thread(target=swap)
+    # Each call of the file system gives the interpreter away, and would wait this long for it: at each of seven calls.
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(0.0001)
     thread.start()
     try:
-        yield lambda: count
+        yield count_of_swaps
     finally:
         is_over.set()
         thread.join()
+        sys.setswitchinterval(interval)
 
 
 @pytest.fixture

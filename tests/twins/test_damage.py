@@ -40,10 +40,11 @@ def test_what_a_paused_leader_adds_and_is_taken_for_damage_is_found(tmp_path: Pa
         damaged.check_what_a_paused_leader_adds(tmp_path)
 
 
-@pytest.mark.parametrize("log", ["folder.decisions", "retry_log"])
-def test_a_leader_that_cannot_do_without_a_header_is_found(log: str, tmp_path: Path) -> None:
-    module = f"parallelrun_core.{log}" if "." in log else f"parallelrun_master.{log}"
-    with replaced(f"{module}:accept", lambda folder, name, **_: accept(folder, name)), expect_failure():
+@pytest.mark.parametrize(
+    "reader", ["parallelrun_core.folder.decisions:accept", "parallelrun_master.ledger.retry_log:accept"]
+)
+def test_a_leader_that_cannot_do_without_a_header_is_found(reader: str, tmp_path: Path) -> None:
+    with replaced(reader, lambda folder, name, **_: accept(folder, name)), expect_failure():
         damaged.check_damaged_headers(tmp_path)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from parallelrun_core.folder.decisions import FirstWins
 from parallelrun_core.store import script_texts
 from tests.cluster import ROOT, Cluster
-from tests.twins.sabotage import MECHANISMS, Line, Step, nothing, without
+from tests.twins.sabotage import MECHANISMS, Line, Step, nothing, replaced, without
 
 SERVICE = """
 from parallelrun_core.folder.decisions import FirstWins
@@ -33,6 +34,20 @@ def launched(folder: Path, mechanism: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_every_part_of_a_mechanism_is_where_sabotage_looks_for_it(mechanism: str) -> None:
     with without(mechanism):
+        pass
+
+
+def _replaced_functions() -> list[str]:
+    """Return whatever a twin names as `package.module:function`, in all files of this folder."""
+    names = set[str]()
+    for path in set(Path(__file__).parent.glob("*.py")) - {Path(__file__)}:  # which names what isn't there, too
+        names |= set(re.findall(r'"(parallelrun_[\w.]+:[\w.]+)"', path.read_text()))
+    return sorted(names)
+
+
+@pytest.mark.parametrize("name", _replaced_functions())
+def test_every_function_that_a_twin_replaces_is_where_it_says(name: str) -> None:
+    with replaced(name, nothing):
         pass
 
 

@@ -89,8 +89,10 @@ class Led:
 
 
 def wait_until(condition: Callable[[], bool]) -> bool:
-    """Wait for something that has no event; whether it came."""
+    """Wait for something that has no event; returns whether it came, also if it has gone again since."""
     until = time.monotonic() + PATIENCE_S
-    while not condition() and time.monotonic() < until:
+    while time.monotonic() < until:
+        if condition():
+            return True
         time.sleep(0.005)
-    return condition()
+    return False
