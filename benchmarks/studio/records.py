@@ -16,8 +16,7 @@ from parallelrun_core.folder.decisions import DecisionWriter
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobResult
 from parallelrun_core.wire.masking import Mask
-from parallelrun_core.wire.outcome import Failure, Outcome, Use
-from parallelrun_core.wire.phases import Phase
+from parallelrun_core.wire.outcome import Failure, Outcome, Phase, Use
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
 from parallelrun_master.reports.advice import lines_of_advice

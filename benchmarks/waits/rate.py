@@ -10,8 +10,7 @@ from benchmarks import data
 from benchmarks.jobs import Jobs
 from benchmarks.waits import scripts
 from benchmarks.waits.service import Service
-from parallelrun_core.limits.catalog import limit_catalog
-from parallelrun_core.limits.definition import Limit
+from parallelrun_core.limits.definition import Limit, limit_catalog
 
 _IN_FLIGHT: Final = 32
 _SETTLING_S: Final = 1.0

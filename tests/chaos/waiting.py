@@ -12,8 +12,7 @@ from typing import Final
 
 from benchmarks.waits.scripts import CLIENT
 from benchmarks.waits.service import Calls, Service
-from parallelrun_core.limits.catalog import limit_catalog
-from parallelrun_core.limits.definition import Limit
+from parallelrun_core.limits.definition import Limit, limit_catalog
 from parallelrun_core.wire.states import JobState
 from tests.chaos.faults import FaultInjector
 from tests.chaos.oracle import Finding, examine

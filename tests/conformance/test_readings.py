@@ -13,9 +13,8 @@ from parallelrun.job_file.reading import read_job_file
 from parallelrun_core.azure.options import OPTIONS
 from parallelrun_core.intake.reading import read_job
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.spec.budget import Budget
 from parallelrun_core.spec.expressions import UNIQUE_NAME
-from parallelrun_core.spec.fields import Input, ValueInput
+from parallelrun_core.spec.fields import Budget, Input, ValueInput
 from parallelrun_core.spec.later_inputs import LATER_FIELDS
 from tests.conformance.documents import COMPONENT, CONFIG, DELETE, PIPELINE, changed, make_folder, read
 

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from parallelrun_core.folder.decisions import read_decisions
-from parallelrun_core.limits.catalog import limit_catalog
-from parallelrun_core.limits.definition import Limit
+from parallelrun_core.limits.definition import Limit, limit_catalog
 from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 

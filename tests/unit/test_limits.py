@@ -12,8 +12,7 @@ from parallelrun_api.submission.upload import MAX_SPEC_BYTES
 from parallelrun_core.code.snapshots import MAX_BYTES, MAX_FILES
 from parallelrun_core.spec.command import MAX_SECONDS
 from parallelrun_core.spec.job import MOST_IN_FLIGHT
-from parallelrun_core.spec.loop import MAX_TURNS
-from parallelrun_core.spec.pipeline import MAX_STEPS
+from parallelrun_core.spec.pipeline import MAX_STEPS, MAX_TURNS
 from parallelrun_core.spec.pipeline_steps import MAX_DEPTH, MAX_STEPS_IN_ALL
 from parallelrun_core.wire.message import MAX_MESSAGE_BYTES
 

@@ -89,7 +89,7 @@ def _show_curve(curve: AdviceCurve, form: OutputFormat, *, is_range: bool) -> No
     import msgspec
 
     from parallelrun.cli.output import dump, table
-    from parallelrun_core.adviser.duration import duration
+    from parallelrun_core.adviser.words import duration
 
     if form is OutputFormat.NAME:
         print("\n".join(str(point.value) for point in curve.points))

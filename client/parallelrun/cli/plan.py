@@ -106,7 +106,7 @@ def _tried(reading: Reading, workers: int, seconds: float) -> Trial:
 
 def _lines(plan: JobPlan, trial: Trial | None) -> Iterator[str]:
     from parallelrun.progress.text import size
-    from parallelrun_core.adviser.duration import duration
+    from parallelrun_core.adviser.words import duration
     from parallelrun_core.plurals import counted
 
     extent = plan.extent

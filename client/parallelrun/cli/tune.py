@@ -62,7 +62,7 @@ def _settings(tried: Tried) -> str:
 
 def _show(tuned: Tuned, target: str, form: OutputFormat) -> None:
     from parallelrun.cli.output import dump, table
-    from parallelrun_core.adviser.duration import duration
+    from parallelrun_core.adviser.words import duration
 
     if form is OutputFormat.NAME:
         print("\n".join(f"{name}={value}" for name, value in tuned.changes.items()))

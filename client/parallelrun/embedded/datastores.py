@@ -11,7 +11,7 @@ from typing import Any
 from parallelrun.models import Datastore
 from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.datastores.bound_secrets import BoundSecrets
-from parallelrun_core.datastores.catalog import datastore_catalog
+from parallelrun_core.datastores.document import datastore_catalog
 from parallelrun_core.service.state_folder import state_folder
 
 

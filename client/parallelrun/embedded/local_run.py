@@ -34,8 +34,7 @@ from parallelrun.resources.watch import watch
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
 from parallelrun_core.intake.reading import Reading
 from parallelrun_core.layout import asset_store
-from parallelrun_core.limits.catalog import limit_catalog
-from parallelrun_core.limits.definition import limit_of
+from parallelrun_core.limits.definition import limit_catalog, limit_of
 from parallelrun_core.problems import Problems
 from parallelrun_core.service.state_folder import state_folder
 from parallelrun_core.spec import JobSpec, PipelineSpec

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import socket
 import subprocess
 import time
 from contextlib import suppress
@@ -20,7 +21,6 @@ from urllib.parse import quote
 from parallelrun.embedded.listening import Listener
 from parallelrun.errors import ClusterFailed
 from parallelrun_core.store import OLDEST_REDIS
-from parallelrun_core.store.liveness import is_answering
 
 _NAMES: Final = ("redis-server", "valkey-server")
 _VERSION: Final = re.compile(r"\bv=(\d+)\.(\d+)")
@@ -180,3 +180,23 @@ def bundled_binary() -> Path | None:
     except Exception:  # not installed, not for this machine, or of another layout
         return None
     return binary if version_of(binary) >= OLDEST_REDIS else None
+
+
+def is_answering(path: Path, *, login: tuple[str, str] | None = None, timeout_s: float = 1.0) -> bool:
+    """Return whether the server behind this unix socket accepts commands; while it loads its data it doesn't.
+
+    Args:
+        login: a user and a password, of letters and digits, if it asks for some.
+    """
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(timeout_s)
+            connection.connect(str(path))
+            if login is not None:
+                connection.sendall(f"AUTH {login[0]} {login[1]}\r\n".encode())
+                if not connection.recv(64).startswith(b"+OK"):
+                    return False
+            connection.sendall(b"PING\r\n")
+            return connection.recv(64).startswith(b"+PONG")
+    except OSError:
+        return False

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from parallelrun.errors import Problem
-from parallelrun_core.spec.lines import line_of, lines_of
+from parallelrun_core.spec.problems import line_of, lines_of
 
 
 class Source:

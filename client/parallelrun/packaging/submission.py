@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from parallelrun_core.computes.images import CONDITIONAL
 from parallelrun_core.names.assets import stored_code
-from parallelrun_core.names.built_images import DOCKERFILE
+from parallelrun_core.names.computes import DOCKERFILE
 
 if TYPE_CHECKING:
     from parallelrun_core.intake.reading import Reading

@@ -137,7 +137,7 @@ def size(count: float) -> str:
 
 def duration(seconds: float) -> str:
     """`7 s`, `4 min`, `2 h 5 min`: never more exact than an estimate can be."""
-    from parallelrun_core.adviser.duration import about  # here, so that help is printed without it
+    from parallelrun_core.adviser.words import about  # here, so that help is printed without it
 
     return about(seconds)
 

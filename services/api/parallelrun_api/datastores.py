@@ -7,9 +7,8 @@ from pathlib import Path
 
 from parallelrun_api.readable import readable
 from parallelrun_core.datastores.bound_secrets import BoundSecrets
-from parallelrun_core.datastores.catalog import datastore_catalog
 from parallelrun_core.datastores.definition import Datastore
-from parallelrun_core.datastores.document import read_definition
+from parallelrun_core.datastores.document import datastore_catalog, read_definition
 from parallelrun_core.errors import Conflict, CorruptLog, InvalidInput, NewerSchema, NotFound
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.storage.location import in_datastore

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from parallelrun_api.readable import readable
-from parallelrun_core.limits.catalog import limit_catalog
-from parallelrun_core.limits.definition import Limit, read_limit
+from parallelrun_core.limits.definition import Limit, limit_catalog, read_limit
 
 
 class LimitService:

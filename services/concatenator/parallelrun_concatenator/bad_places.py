@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from parallelrun_concatenator.segments import Segment, SegmentTable
-from parallelrun_core.folder.intact import is_intact
+from parallelrun_core.folder.damage import is_intact
 from parallelrun_core.wire.outcome import LostRows
 
 PAUSES_S: Final = (1.0, 5.0, 15.0)

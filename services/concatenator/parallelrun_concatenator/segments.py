@@ -10,8 +10,8 @@ from struct import Struct
 import msgspec
 
 from parallelrun_core.errors import CorruptLog
+from parallelrun_core.folder.damage import is_intact
 from parallelrun_core.folder.decisions import first_wins, read_places
-from parallelrun_core.folder.intact import is_intact
 from parallelrun_core.folder.manifest import Closing
 from parallelrun_core.wire.outcome import LostRows
 

@@ -29,7 +29,7 @@ from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.rq.entries import LEAD
 from parallelrun_core.store.rq.wake import ask_for_leader, waiting_for_leader
 from parallelrun_core.store.rq.workers import RqWorkers
-from parallelrun_core.wire.leader_lease import longest_ms
+from parallelrun_core.wire.leasing import longest_ms
 from parallelrun_master.leader_process import lead
 from parallelrun_master.settings import MasterSettings
 from parallelrun_master.sweeping import Sweeping

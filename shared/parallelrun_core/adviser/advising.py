@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from parallelrun_core.adviser.advice import Advice, AdviceBasis, AdviceFinding, Thresholds
-from parallelrun_core.adviser.duration import duration, percent
 from parallelrun_core.adviser.evidence import Evidence
 from parallelrun_core.adviser.findings import subjects
 from parallelrun_core.adviser.findings.case import Case
 from parallelrun_core.adviser.findings.waits import LIMIT_BINDS
 from parallelrun_core.adviser.replay import lower_bound
 from parallelrun_core.adviser.schedule import TrySchedule
+from parallelrun_core.adviser.words import duration, percent
 from parallelrun_core.plurals import counted
 
 _ORDER = {"risk": 0, "time": 1, "cost": 2}

@@ -94,7 +94,7 @@ def read_asset_file(
     Raises:
         InvalidInput: the file can't be read, or a field is wrong, with its line.
     """
-    from parallelrun_core.spec.lines import line_of, lines_of
+    from parallelrun_core.spec.problems import line_of, lines_of
 
     text = b""
     try:

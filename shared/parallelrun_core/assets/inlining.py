@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.names.assets import stored_code
-from parallelrun_core.names.built_images import DOCKERFILE
+from parallelrun_core.names.computes import DOCKERFILE
 from parallelrun_core.storage.location import LOCAL, location_of
 from parallelrun_core.storage.supported import absolute_path
 from parallelrun_core.untrusted.document import load_document

@@ -28,7 +28,7 @@ from typing import Any, Final
 from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.names.assets import CODE, LATEST, Reference, kinds, reference_of, section_of
 from parallelrun_core.problems import At, Problems
-from parallelrun_core.spec.lines import line_of, lines_of
+from parallelrun_core.spec.problems import line_of, lines_of
 from parallelrun_core.storage.location import LOCAL, datastore_of, location_of
 from parallelrun_core.storage.supported import absolute_path, supported_path
 from parallelrun_core.untrusted.document import load_document

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from parallelrun_core.azure.findings import Findings
-from parallelrun_core.spec.budget import MOST_USD
 from parallelrun_core.spec.expressions import same_name
+from parallelrun_core.spec.fields import MOST_USD
 from parallelrun_core.spec.job import MOST_IN_FLIGHT
 from parallelrun_core.spec.user_arguments import split_arguments
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.environment import note_image, read_build, read_conda_file, read_environment
 from parallelrun_core.azure.findings import DocumentLocation, Findings
 from parallelrun_core.azure.named import named_code, named_environment, named_input
-from parallelrun_core.mltable.own_options import with_own_options
 from parallelrun_core.names.assets import MODEL_TYPES
 from parallelrun_core.spec.data_defaults import OWN
+
+_OWN: Final[dict[str, dict[str, str]]] = {
+    "read_delimited": {"on_mismatch": "keep", "inference": "exact", "columns_by": "name"},
+    "read_json_lines": {"on_mismatch": "keep"},
+}
 
 
 def read_own(document: Mapping[str, Any], location: DocumentLocation, findings: Findings) -> Draft:
@@ -82,3 +86,14 @@ def _named_input(entry: object, location: DocumentLocation, findings: Findings) 
     asset_type = named["type"] if named["type"] not in MODEL_TYPES else ""
     named["type"] = fields.get("type") or asset_type or "uri_folder"
     return {**fields, **named}
+
+
+def with_own_options(step: object) -> object:
+    """A step as a job of our own form has it: with its own options said, unless the job says others."""
+    entry = {step: None} if isinstance(step, str) else step
+    if not isinstance(entry, dict) or len(entry) != 1:
+        return step
+    name, options = next(iter(entry.items()))
+    if name not in _OWN or not isinstance(options, dict | None):
+        return step
+    return {name: {**_OWN[name], **(options or {})}}

@@ -22,7 +22,7 @@ from parallelrun_core.documents.schema import SCHEMA, decode, encode
 from parallelrun_core.durable_files import replace_durably, sync_folder, sync_tree
 from parallelrun_core.errors import Conflict, InvalidInput
 from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER, job_ids, jobs_of, retention_of
-from parallelrun_core.retention.locking import locked
+from parallelrun_core.retention.sweep import locked
 
 _RECORD: Final = "backup.json"
 _DATA: Final = "root"

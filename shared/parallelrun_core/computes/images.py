@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from parallelrun_core.names.assets import stored_code
-from parallelrun_core.names.built_images import BuiltImage
 from parallelrun_core.names.computes import NOTE as NAME_NOTE
+from parallelrun_core.names.computes import BuiltImage
 
 OWN_PYTHON: Final = "the workers run in the Python of their node"
 NOTE: Final = f"no container is created for a job: {OWN_PYTHON}, or one built from conda_file"

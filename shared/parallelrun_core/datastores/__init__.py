@@ -2,7 +2,6 @@
 
     definition.py     what a datastore is: the fields of a definition, and the address that it stands for
     document.py       from a user's document to a definition; it has no place for a secret
-    catalog.py        the definitions of a cluster, as documents below its root folder
     bound_secrets.py  the bucket that a secret is for
     secret_files.py   a file of the folder of secrets on a node
     credentials.py    what is in one that a datastore refers to

@@ -13,8 +13,8 @@ from typing import Final
 
 import msgspec
 
-from parallelrun_core.datastores.catalog import datastore_catalog
 from parallelrun_core.datastores.definition import Datastore
+from parallelrun_core.datastores.document import datastore_catalog
 from parallelrun_core.documents.codecs import RecordCodec
 from parallelrun_core.documents.collection import Documents
 from parallelrun_core.documents.file_store import FileStore

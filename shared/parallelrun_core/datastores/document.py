@@ -6,14 +6,19 @@ folder, reads it; so a document with a secret is refused, and nothing of what th
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, TypeAlias
 
 from pydantic import BaseModel, ValidationError
 
-from parallelrun_core.datastores.definition import OF_TYPE, SECRET_PATTERN, Datastore
+from parallelrun_core.datastores.definition import ANY, OF_TYPE, SECRET_PATTERN, Datastore
+from parallelrun_core.documents.codecs import FieldsCodec
+from parallelrun_core.documents.collection import Definitions
+from parallelrun_core.documents.file_store import FileStore
 from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.problems import explain, location_of
 
@@ -38,6 +43,9 @@ _SECRETS: Final = frozenset(
 """What a definition might be thought to have."""
 _AZURE_ONLY: Final = ("azure_file", "azure_data_lake_gen1", "azure_sql", "azure_postgre_sql", "azure_my_sql", "hdfs")
 _TYPES: Final = f"one of {', '.join(OF_TYPE)}"
+DatastoreCatalog: TypeAlias = Definitions[Datastore]
+_FOLDER: Final = "datastores"
+_MAX_BYTES: Final = 1 << 20
 
 
 def read_definition(document: object, *, name: str = "") -> Datastore:
@@ -98,3 +106,23 @@ def _check_credentials(fields: dict[str, Any]) -> None:
     if not isinstance(file, str) or len(file) > 255 or not re.fullmatch(SECRET_PATTERN, file):
         message = "must be the name of a file, of letters, digits and . _ - with '/' between folders"
         raise InvalidInput.at("/credentials/secret", message, _IN_A_FILE)
+
+
+def datastore_catalog(root: Path) -> DatastoreCatalog:
+    """Returns the datastores below a cluster's root folder."""
+    return Definitions(
+        FileStore(root, _FOLDER, max_bytes=_MAX_BYTES),
+        FieldsCodec(_fields, _datastore, repair_hint="define it again"),
+        noun="datastore",
+        create_hint="define one with `parallelrun datastore create -f FILE` (docs/storage.md)",
+    )
+
+
+def _fields(definition: Datastore) -> dict[str, object]:
+    fields: dict[str, object] = definition.model_dump(mode="json", exclude_defaults=True)
+    return fields
+
+
+def _datastore(fields: dict[str, Any]) -> Datastore:
+    definition: Datastore = ANY.validate_json(json.dumps(fields))
+    return definition

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from parallelrun_core.datastores.bound_secrets import BoundSecrets
-from parallelrun_core.datastores.catalog import DatastoreCatalog, datastore_catalog
 from parallelrun_core.datastores.credentials import Found, read_credentials
 from parallelrun_core.datastores.definition import OF_DATASTORES, Datastore
+from parallelrun_core.datastores.document import DatastoreCatalog, datastore_catalog
 from parallelrun_core.datastores.secret_files import SecretUnusable, read_secret_file
 from parallelrun_core.errors import ParallelRunError
 

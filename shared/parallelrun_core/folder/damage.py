@@ -2,6 +2,7 @@
 
 A writer that dies leaves a torn end: an incomplete frame, or zeros, and nothing after it. A disk that loses a byte
 leaves whole frames after the bad one, or a file that is shorter than what was accepted of it. Only that is damage.
+Ranges of part files have their checksums in the journal.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from typing import Final, NamedTuple
 
 from isal.isal_zlib import crc32
 
+from parallelrun_core.wire.outcome import RowsPlace
+
 FRAME: Final = struct.Struct("<II")
 
 _WINDOW_BYTES: Final = 1 << 20
@@ -23,6 +26,7 @@ _MOST_CHECKED: Final = 1 << 30
 _LIKELY: Final = re.compile(rb"(?s)(?=...[\x00-\x03]....[\[{\x93\xc1])")
 """A frame that is shorter than 64 MiB, of a JSON array or object, or a message, or the manifest's last record. None can
 hide inside a JSON payload: JSON has no bytes below 32."""
+_BLOCK_BYTES = 1 << 20
 
 
 class Damage(NamedTuple):
@@ -61,3 +65,28 @@ def next_whole_frame(fd: int, start: int, end: int) -> int | None:
             return None
         at += _WINDOW_BYTES - FRAME.size  # what begins in the last bytes of a window is in the next one, too
     return None
+
+
+def has_rows(parts: Path, place: RowsPlace) -> bool:
+    """Return whether the rows of an outcome are there and have its crc; see `is_intact`."""
+    return is_intact(parts, place.part, place.offset, place.length, place.crc)
+
+
+def is_intact(parts: Path, part: str, offset: int, length: int, crc: int) -> bool:
+    """Return whether a range of a part file is there and has this crc.
+
+    Raises:
+        OSError: the file is there, and can't be read.
+    """
+    if not length:
+        return True
+    present, remaining_bytes = 0, length
+    try:
+        with (parts / part).open("rb") as file:
+            file.seek(offset)
+            while remaining_bytes and (block := file.read(min(remaining_bytes, _BLOCK_BYTES))):
+                present = crc32(block, present)
+                remaining_bytes -= len(block)
+    except FileNotFoundError:
+        return False
+    return not remaining_bytes and present == crc

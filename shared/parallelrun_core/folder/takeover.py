@@ -20,8 +20,8 @@ import msgspec
 
 from parallelrun_core.durable_files import link_or_copy, sync_file, sync_folder
 from parallelrun_core.errors import CorruptLog
+from parallelrun_core.folder.damage import has_rows
 from parallelrun_core.folder.decisions import DecisionWriter, read_decisions
-from parallelrun_core.folder.intact import has_rows
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import NAME, ManifestWriter, read_closing, read_manifest
 from parallelrun_core.folder.records import Resumed

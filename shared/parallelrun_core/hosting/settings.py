@@ -18,8 +18,7 @@ from pydantic_settings import BaseSettings, CliSettingsSource, SettingsConfigDic
 
 from parallelrun_core.described import descriptions
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.wire.leader_lease import LEADER_S
-from parallelrun_core.wire.leasing import LEASE_S
+from parallelrun_core.wire.leasing import LEADER_S, LEASE_S
 
 if TYPE_CHECKING:
     from parallelrun_core.tracing.switch import Tracing

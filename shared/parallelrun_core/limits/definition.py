@@ -1,19 +1,24 @@
-"""A limit: what all workers of a cluster together may ask of one service."""
+"""A limit: what all workers of a cluster together may ask of one service. A cluster keeps a document for each."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from parallelrun_core.documents.codecs import FieldsCodec
+from parallelrun_core.documents.collection import Definitions
+from parallelrun_core.documents.file_store import FileStore
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.problems import problem_of
 from parallelrun_core.untrusted.document import load_document
 
 NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 _MOST_PER_MINUTE: Final = 100_000_000
+_FOLDER: Final = "limits"
+_MAX_BYTES: Final = 1 << 16
 
 
 class Limit(BaseModel):
@@ -69,3 +74,20 @@ def limit_of(definition: Mapping[str, Any] | str | Path) -> Limit:
         return read_limit(load_document(Path(definition).read_bytes()))
     except OSError as error:
         raise InvalidInput.at("", f"{definition}: {error.strerror or error}") from error
+
+
+LimitCatalog: TypeAlias = Definitions[Limit]
+
+
+def limit_catalog(root: Path) -> LimitCatalog:
+    """Returns the limits below a cluster's root folder."""
+    return Definitions(
+        FileStore(root, _FOLDER, max_bytes=_MAX_BYTES),
+        FieldsCodec(_fields, Limit.model_validate, repair_hint="define it again"),
+        noun="limit",
+        create_hint="define one with `parallelrun limit create -f FILE`, or give `parallelrun run` a --limit FILE",
+    )
+
+
+def _fields(limit: Limit) -> dict[str, Any]:
+    return limit.model_dump(mode="json", exclude_defaults=True)

@@ -6,7 +6,6 @@ marks.py        the files in a job's folder that say that it is archived, delete
 references.py   the jobs, snapshots and uploads that the documents of a root folder name
 measuring.py    what a sweep knows of each job, remembered from one sweep to the next
 inventory.py    which snapshots, versions of assets, steps for reuse and uploaded files go
-locking.py      one sweep at a time, and none while a backup is made
 trash.py        how something is taken away so that a process may be killed at any step
 sweep.py        one sweep over a root folder: mark, notify, rename, check again, remove
 requests.py     which rules hold, and who asks for a sweep

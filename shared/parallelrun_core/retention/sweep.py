@@ -14,10 +14,11 @@ removed that was not judged since it was set aside. One process sweeps at a time
 
 from __future__ import annotations
 
+import fcntl
 import os
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -26,9 +27,8 @@ import msgspec
 
 from parallelrun_core.durable_files import sync_folder
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.layout import PRIVATE_FOLDER, Layout, asset_files, code_store, jobs_of, retention_of
+from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER, Layout, asset_files, code_store, jobs_of, retention_of
 from parallelrun_core.retention.inventory import Inventory, others_going
-from parallelrun_core.retention.locking import locked
 from parallelrun_core.retention.marks import Marks
 from parallelrun_core.retention.measuring import Measured, live_logs_of, parts_of, size_of
 from parallelrun_core.retention.policy import DAY_S, LEAST_AGE_S, JobFacts, JobPlan, Unit, plan_jobs, units_of
@@ -40,6 +40,7 @@ from parallelrun_core.service import failpoints
 from parallelrun_core.service.telemetry import logger
 
 SETTLE_S: Final = 5.0
+_LOCK: Final = ".lock"
 
 
 @dataclass(slots=True)
@@ -247,3 +248,23 @@ def _empty(folder: Path) -> None:
     for path in names:
         discard(path)
     sync_folder(folder)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[bool]:
+    """Hold the lock, if nobody else does; a process that is killed gives it up.
+
+    Args:
+        folder: that of retention, which is there already.
+
+    Yields:
+        False if somebody else holds it.
+    """
+    fd = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield True
+    except BlockingIOError:
+        yield False
+    finally:
+        os.close(fd)

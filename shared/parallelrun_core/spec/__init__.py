@@ -3,7 +3,6 @@
 job.py             `JobSpec`: all fields, and the rules between them
 pipeline.py        `PipelineSpec`: jobs that depend on each other
 later_inputs.py    inputs of its steps that are known only later
-loop.py            a pipeline's only step, repeated
 command.py         jobs with a shell command in place of an entry script
 shell_words.py     what a command's expressions become, whatever quotes are around them
 fields.py          types of some fields: inputs, outputs, sizes

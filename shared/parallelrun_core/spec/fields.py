@@ -38,6 +38,7 @@ _LOOSE_SIZE: Final = re.compile(
 STORED: Final = "stored"
 """The context in which the record of a job is read: what was accepted by an earlier release is left as it was, for
 whoever uses it to refuse."""
+MOST_USD: Final = 1e9
 
 
 def without_nul(value: str) -> str:
@@ -271,3 +272,10 @@ def _mini_batch_size(value: Any) -> int | str | None:
 
 
 MiniBatchSizeField = Annotated[int | str | None, BeforeValidator(_mini_batch_size)]
+
+
+class Budget(Strict):
+    """The most that a job may spend."""
+
+    usd: float = Field(gt=0, le=MOST_USD)
+    """US dollars."""

@@ -27,11 +27,11 @@ from parallelrun_core.errors import InvalidInput
 from parallelrun_core.names.assets import stored_code
 from parallelrun_core.names.computes import plain_name
 from parallelrun_core.spec import command as commands
-from parallelrun_core.spec.budget import Budget
 from parallelrun_core.spec.environment import Environment
 from parallelrun_core.spec.expressions import bound_name
 from parallelrun_core.spec.fields import (
     AnyInput,
+    Budget,
     Input,
     MiniBatchSize,
     MiniBatchSizeField,

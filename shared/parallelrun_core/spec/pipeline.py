@@ -15,13 +15,30 @@ from pydantic import ConfigDict, Field, ValidationError, field_validator, model_
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec.fields import AnyInput, Output
 from parallelrun_core.spec.job import JobSpec
-from parallelrun_core.spec.later_inputs import Deferred, PipelineInput, StepInput, StepName, StepOutput
-from parallelrun_core.spec.loop import Loop
+from parallelrun_core.spec.later_inputs import CarriedInput, Deferred, PipelineInput, StepInput, StepName, StepOutput
 from parallelrun_core.spec.notify import Notify, plain_notify
 from parallelrun_core.spec.problems import at, problem_of
 
+MAX_TURNS: Final = 1000
+"""Turns of one loop, which are steps of a pipeline (Azure ML's client allows as many of a `do_while`)."""
 MAX_STEPS: Final = 1000
 """Steps of one pipeline, not counting those of the pipelines in it."""
+
+
+class Loop(Deferred):
+    """The turns of a loop, and the inputs that its body has in each."""
+
+    type: Literal["parallel_for", "do_while"]
+    items: dict[StepName, dict[str, AnyInput]] = Field(default_factory=dict, max_length=MAX_TURNS)
+    """`parallel_for`: the names of the turns, each with the inputs of the body that are its own."""
+    items_from: str = Field(default="", max_length=255)
+    """`parallel_for`: the input of the pipeline that has the items, as JSON; empty: `items` has them."""
+    carried: dict[str, CarriedInput] = Field(default_factory=dict)
+    """`do_while`: inputs of the body that are outputs of the turn before; in the first turn, inputs of the pipeline."""
+    condition: str = Field(default="", max_length=255)
+    """`do_while`: the output of the body that holds true when another turn is to follow; empty: one always is."""
+    max_turns: int = Field(default=MAX_TURNS, ge=1, le=MAX_TURNS)
+    """`do_while`: most turns."""
 
 
 class Condition(Deferred):

@@ -7,6 +7,7 @@ system has it and as messages and manifest keep it.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
+from io import SEEK_END
 from typing import BinaryIO, NamedTuple, Protocol
 
 from parallelrun_core.storage.leftovers import LeftoverNames
@@ -275,3 +276,14 @@ class Storage(Protocol):
             OSError: the storage refuses.
         """
         ...
+
+
+def size_of(file: BinaryIO) -> int:
+    """Return how many bytes the file has."""
+    return file.seek(0, SEEK_END)
+
+
+def read_at(file: BinaryIO, start: int, size: int) -> bytes:
+    """Return at most so many bytes from there on; fewer only at the end of the file."""
+    file.seek(start)
+    return file.read(size)

@@ -17,7 +17,7 @@ from parallelrun_core.wire.states import JobState
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from redis import Redis
+    from parallelrun_core.store.connection import Redis
 
 _STATES: Final = {state.value.encode(): state for state in JobState}
 """A later release may have others, of which this one knows nothing."""
@@ -143,3 +143,8 @@ class JobViews:
 def _node_of(stem: str) -> str:
     """The node that holds a lease: its token begins with the session, and the session with the node."""
     return stem.partition("/")[0].rpartition("-")[0]
+
+
+def report_at_work(redis: Redis, job_id: str, node: str, report: NodeAtWork) -> None:
+    """Replace what a node has said before. Raises redis-py's errors."""
+    redis.hset(JobKeys(job_id).at_work, node, msgspec.json.encode(report))

@@ -19,7 +19,7 @@ from parallelrun_core.store.outcome_stream import MAX_ENTRIES, StreamEntry, deco
 from parallelrun_core.store.scripts import script
 from parallelrun_core.store.seals import Seals
 from parallelrun_core.wire import message
-from parallelrun_core.wire.leader_lease import longest_ms
+from parallelrun_core.wire.leasing import longest_ms
 from parallelrun_core.wire.outcome import Failure, Outcome
 from parallelrun_core.wire.states import JobState
 

@@ -14,8 +14,8 @@ from parallelrun_core.errors import Unavailable
 from parallelrun_core.plurals import counted
 from parallelrun_core.store import keys
 from parallelrun_core.store.scripts import script
+from parallelrun_core.wire.at_work import NodeWork
 from parallelrun_core.wire.finding import Finding
-from parallelrun_core.wire.node_work import NodeWork
 from parallelrun_core.wire.states import NodeState
 
 if TYPE_CHECKING:

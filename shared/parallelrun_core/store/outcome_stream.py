@@ -11,8 +11,7 @@ import msgspec
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.seals import Kind, Seal, Seals
 from parallelrun_core.wire.costs import Spent
-from parallelrun_core.wire.outcome import LostRows, Outcome, decode_list, encode_all
-from parallelrun_core.wire.phases import InitFailure, Phase
+from parallelrun_core.wire.outcome import InitFailure, LostRows, Outcome, Phase, decode_list, encode_all
 
 if TYPE_CHECKING:
     from redis import Redis

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from parallelrun_core.store import keys
-from parallelrun_core.wire.leader_lease import LEADER_S
+from parallelrun_core.wire.leasing import LEADER_S
 
 if TYPE_CHECKING:
     from redis import Redis

@@ -6,9 +6,12 @@ millions.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import msgspec
+
+_FEWEST: Final = 20
+_FOR_EACH_WORKER: Final = 3
 
 
 class ErrorCount(msgspec.Struct, kw_only=True, frozen=True):
@@ -47,3 +50,8 @@ class JobFailure(msgspec.Struct, kw_only=True, frozen=True):
     hint: str = ""
     errors: list[ErrorCount] = []
     """The five most frequent errors."""
+
+
+def fewest_failures(workers: int) -> int:
+    """Return how many mini-batches have to fail alike, with so many workers, before a job is given up."""
+    return max(_FEWEST, _FOR_EACH_WORKER * workers)

@@ -21,6 +21,10 @@ lease long before its last fiftieth."""
 
 Mode = Literal["join", "stay", "leave"]
 """What a turn does with the session of its node."""
+LEADER_S: Final = 5.0
+"""How long a silent master keeps leading a job, unless the setting `leader_seconds` says otherwise."""
+LONGEST_PAUSE_MS: Final = 30_000
+"""The longest pause with which a leader resigns; nobody leads the job meanwhile."""
 
 
 class Delivery(msgspec.Struct, frozen=True, gc=False):
@@ -77,3 +81,8 @@ class Turn(msgspec.Struct, frozen=True):
     deliveries: tuple[Delivery, ...] = ()
     is_closed: bool = False
     """The job's budget is used up: the node finishes what runs, and leaves."""
+
+
+def longest_ms(ttl_ms: int) -> int:
+    """The longest time that leadership with this time to live can last. A longer one was granted by another clock."""
+    return 2 * ttl_ms + LONGEST_PAUSE_MS

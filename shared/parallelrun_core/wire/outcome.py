@@ -34,6 +34,7 @@ ErrorCategory = Literal[
     "OUTPUT_UNWRITABLE",
     "WORKER_BROKEN",
 ]
+PhaseName = Literal["INIT", "SHUTDOWN"]
 
 
 class Failure(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -228,3 +229,25 @@ class LostRows(msgspec.Struct, frozen=True, array_like=True):
     mini_batch: int
     part: str
     offset: int
+
+
+class InitFailure(msgspec.Struct, array_like=True, frozen=True):
+    """A worker that died or raised before its first mini-batch."""
+
+    node: str
+    process: str
+    failure: Failure
+    started: float = 0.0
+    seconds: float = 0.0
+
+
+class Phase(msgspec.Struct, array_like=True, frozen=True):
+    """A worker's init() or shutdown() that has ended."""
+
+    node: str
+    process: str
+    name: PhaseName
+    started: float
+    """Seconds since the epoch on the node's clock."""
+    seconds: float
+    failure: Failure | None = None

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from parallelrun_core.store.nodes import NodeInfo, NodeRegistry
-from parallelrun_core.wire.node_work import NodeWork
+from parallelrun_core.wire.at_work import NodeWork
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import NodeState
 from tests.integration.api.conftest import Site

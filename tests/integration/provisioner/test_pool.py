@@ -12,7 +12,7 @@ import pytest
 
 from parallelrun_core.computes.document import read_definition
 from parallelrun_core.computes.launch import Launch, Shape
-from parallelrun_core.names.built_images import BuiltImage
+from parallelrun_core.names.computes import BuiltImage
 from parallelrun_core.store.nodes import NodeInfo, NodeRegistry
 from parallelrun_core.store.provisioning import Provisioning, ProvisioningStatus
 from parallelrun_core.wire.progress import Progress

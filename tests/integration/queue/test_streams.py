@@ -14,8 +14,7 @@ from parallelrun_core.store.outcome_stream import (
     report_phases,
     report_preparing,
 )
-from parallelrun_core.wire.outcome import Failure
-from parallelrun_core.wire.phases import InitFailure, Phase
+from parallelrun_core.wire.outcome import Failure, InitFailure, Phase
 from parallelrun_core.wire.states import JobState
 from tests.integration.queue.job_on_redis import JobOnRedis, decided, successor
 

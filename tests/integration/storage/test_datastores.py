@@ -12,8 +12,7 @@ import pytest
 
 from parallelrun.doctor import stores
 from parallelrun_core.datastores import registry as datastore_registry
-from parallelrun_core.datastores.catalog import datastore_catalog
-from parallelrun_core.datastores.document import read_definition
+from parallelrun_core.datastores.document import datastore_catalog, read_definition
 from parallelrun_core.errors import Conflict
 from parallelrun_core.storage.objects import ObjectStorage, clients
 from parallelrun_core.storage.objects.environment import NoCredentials

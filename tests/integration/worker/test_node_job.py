@@ -27,8 +27,7 @@ from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.agent_queue import AgentQueue
 from parallelrun_core.wire.leasing import MAX_REPORTS, Mode, Turn, TurnReports
 from parallelrun_core.wire.message import encode_files
-from parallelrun_core.wire.outcome import Outcome
-from parallelrun_core.wire.phases import InitFailure
+from parallelrun_core.wire.outcome import InitFailure, Outcome
 from parallelrun_core.wire.states import JobState
 from tests.integration.queue.job_on_redis import JobOnRedis
 from tests.unit.agent.factories import machine

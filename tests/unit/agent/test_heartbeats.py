@@ -12,7 +12,7 @@ import pytest
 from parallelrun_agent.heartbeats import Heartbeats
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_core.store.nodes import NodeInfo, NodeRegistry, NodeRequests
-from parallelrun_core.wire.node_work import NodeWork
+from parallelrun_core.wire.at_work import NodeWork
 from parallelrun_core.wire.states import NodeState
 
 BUSY = SimpleNamespace(in_flight=["mini-batch"], is_through_init=True)

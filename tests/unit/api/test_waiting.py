@@ -16,7 +16,7 @@ from parallelrun_core.answers.waiting import RunCondition
 from parallelrun_core.store.job_views import Holding
 from parallelrun_core.store.nodes import NodeInfo
 from parallelrun_core.store.rq.wake import LeadQueue
-from parallelrun_core.wire.node_work import NodeWork
+from parallelrun_core.wire.at_work import NodeWork
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState, NodeState
 

@@ -11,8 +11,8 @@ from parallelrun_core.assets.catalog import Catalog
 from parallelrun_core.backup.copying import back_up, backup_of, restore
 from parallelrun_core.backup.verifying import Verification
 from parallelrun_core.errors import Conflict, InvalidInput
-from parallelrun_core.retention.locking import locked
 from parallelrun_core.retention.rules import Rules
+from parallelrun_core.retention.sweep import locked
 from tests.damage.cases import flip
 from tests.golden.opened import opened
 from tests.unit.retention.roots import Root

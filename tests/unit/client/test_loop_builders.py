@@ -12,7 +12,7 @@ from parallelrun.builders.loops import Loop
 from parallelrun.errors import InvalidInput
 from parallelrun.job_file.reading import read_spec
 from parallelrun_core.spec import PipelineSpec
-from parallelrun_core.spec.loop import Loop as LoopSpec
+from parallelrun_core.spec.pipeline import Loop as LoopSpec
 
 
 def spec_of(loop: Loop) -> tuple[PipelineSpec, LoopSpec]:

@@ -11,7 +11,7 @@ from parallelrun_core.computes.document import read_definition
 from parallelrun_core.computes.images import has_image, image_of
 from parallelrun_core.computes.selection import Selection
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.names.built_images import BuiltImage, built_image_of
+from parallelrun_core.names.computes import BuiltImage, built_image_of
 from parallelrun_core.spec import JobSpec
 
 

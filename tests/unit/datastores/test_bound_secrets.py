@@ -10,9 +10,8 @@ import pytest
 
 from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.datastores.bound_secrets import BoundSecrets
-from parallelrun_core.datastores.catalog import datastore_catalog
 from parallelrun_core.datastores.definition import Datastore
-from parallelrun_core.datastores.document import read_definition
+from parallelrun_core.datastores.document import datastore_catalog, read_definition
 from parallelrun_core.errors import CorruptLog, InvalidInput
 
 S3: dict[str, object] = {

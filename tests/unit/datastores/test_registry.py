@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from parallelrun_core.datastores import registry as datastore_registry
-from parallelrun_core.datastores.catalog import DatastoreCatalog, datastore_catalog
 from parallelrun_core.datastores.credentials import AccountKey, Keys, Sas, ServiceAccount, ServicePrincipal
-from parallelrun_core.datastores.document import read_definition
+from parallelrun_core.datastores.document import DatastoreCatalog, datastore_catalog, read_definition
 from parallelrun_core.errors import CorruptLog, NotFound
 
 CANARY = "canary-0123456789"

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from parallelrun_core.wire.failure import JobFailure
-from parallelrun_core.wire.outcome import Failure
-from parallelrun_core.wire.phases import InitFailure
+from parallelrun_core.wire.outcome import Failure, InitFailure
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
 from parallelrun_master.policy.completion import Completion

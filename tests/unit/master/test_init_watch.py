@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.wire.outcome import ErrorCategory, Failure
-from parallelrun_core.wire.phases import InitFailure
+from parallelrun_core.wire.outcome import ErrorCategory, Failure, InitFailure
 from parallelrun_master.policy.init_watch import InitWatch
 
 

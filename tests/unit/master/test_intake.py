@@ -10,8 +10,7 @@ from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.record_log import RecordWriter
 from parallelrun_core.store.outcome_stream import StreamEntry
-from parallelrun_core.wire.outcome import Failure, Outcome, encode_all
-from parallelrun_core.wire.phases import InitFailure
+from parallelrun_core.wire.outcome import Failure, InitFailure, Outcome, encode_all
 from parallelrun_master.leader.intake import Intake
 from parallelrun_master.leader.job_context import JobContext
 from tests.twins.sabotage import nothing

@@ -14,8 +14,7 @@ from parallelrun_core.folder.records import JobResult
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.masking import Mask
-from parallelrun_core.wire.outcome import Failure
-from parallelrun_core.wire.phases import Phase
+from parallelrun_core.wire.outcome import Failure, Phase
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
 from parallelrun_master.planning.amount import TableAmount

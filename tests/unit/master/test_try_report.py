@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parallelrun_core.wire.masking import Mask
-from parallelrun_core.wire.outcome import ErrorCategory, Failure, Use
-from parallelrun_core.wire.phases import Phase
+from parallelrun_core.wire.outcome import ErrorCategory, Failure, Phase, Use
 from parallelrun_master.reports.columns import COLUMNS
 from parallelrun_master.reports.summaries import Summaries
 from parallelrun_master.reports.tries import TryReport

@@ -18,7 +18,7 @@ import pytest
 from parallelrun_core.code.context import snapshot_context
 from parallelrun_core.computes.kinds.docker import DockerCompute
 from parallelrun_core.layout import code_store, jobs_of
-from parallelrun_core.names.built_images import BuiltImage
+from parallelrun_core.names.computes import BuiltImage
 from parallelrun_provisioner.engines.docker import DockerEngine
 from parallelrun_provisioner.engines.docker.building import builds
 from parallelrun_provisioner.engines.docker.settings import DockerSettings

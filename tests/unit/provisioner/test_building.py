@@ -12,7 +12,7 @@ import pytest
 
 from parallelrun_core.computes.kinds.docker import DockerCompute
 from parallelrun_core.computes.launch import Launch, Shape, launch_id
-from parallelrun_core.names.built_images import BuiltImage
+from parallelrun_core.names.computes import BuiltImage
 from parallelrun_provisioner.engines.docker.building import Builds
 from parallelrun_provisioner.engines.docker.building.log import MOST_BYTES, BuildLog
 from parallelrun_provisioner.engines.docker.building.sent import parameters, tag_of, tar_of

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from parallelrun_core.datastores import registry as datastore_registry
-from parallelrun_core.datastores.catalog import datastore_catalog
-from parallelrun_core.datastores.document import read_definition
+from parallelrun_core.datastores.document import datastore_catalog, read_definition
 from parallelrun_core.errors import UnsafePath
 from parallelrun_core.storage.objects.allowed import is_below, refusal
 from parallelrun_core.storage.path_rule import EVERYWHERE, PathRule, Places

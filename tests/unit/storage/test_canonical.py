@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parallelrun_core.datastores import registry
-from parallelrun_core.datastores.catalog import datastore_catalog
-from parallelrun_core.datastores.document import read_definition
+from parallelrun_core.datastores.document import datastore_catalog, read_definition
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.storage.objects.allowed import is_below, refusal
 from parallelrun_core.storage.path_rule import PathRule, Places

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from parallelrun_core.service.pacing import Every
-from parallelrun_core.store.at_work import report_at_work
+from parallelrun_core.store.job_views import report_at_work
 from parallelrun_core.wire.at_work import Doing, NodeAtWork, TryAtWork, WorkerAtWork
 
 if TYPE_CHECKING:

@@ -42,8 +42,8 @@ from parallelrun_core.service import failpoints
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store.nodes import StacksRequest
 from parallelrun_core.store.outcome_stream import report_preparing
+from parallelrun_core.wire.at_work import NodeWork
 from parallelrun_core.wire.control import URGENT
-from parallelrun_core.wire.node_work import NodeWork
 from parallelrun_core.wire.states import JobState
 
 if TYPE_CHECKING:

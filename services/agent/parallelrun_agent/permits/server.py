@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from parallelrun_agent.permits.queue import PermitQueue, WaitingCall
 from parallelrun_core.errors import ParallelRunError
-from parallelrun_core.limits.catalog import limit_catalog
-from parallelrun_core.limits.definition import Limit
+from parallelrun_core.limits.definition import Limit, limit_catalog
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store.connection import CONNECTION_ERRORS, connect
 from parallelrun_core.store.permits import Call, Permits

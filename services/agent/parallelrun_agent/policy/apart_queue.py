@@ -12,7 +12,7 @@ from typing import Final
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.isolation import ISOLATABLE, Isolation
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.wire.fail_fast import fewest_failures
+from parallelrun_core.wire.failure import fewest_failures
 from parallelrun_core.wire.outcome import Failure, Outcome
 
 _MOST_IN_VAIN: Final = 3

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from parallelrun_agent.policy.worker import Worker
-from parallelrun_core.wire.node_work import NodeWork
+from parallelrun_core.wire.at_work import NodeWork
 
 WORKS_AT_LEAST: Final = 10.0
 """A worker is taken back only after it has worked for so many times what its init() took."""

@@ -16,8 +16,7 @@ from parallelrun_core.store.outcome_stream import (
 )
 from parallelrun_core.store.seals import Seal
 from parallelrun_core.wire.costs import Spent
-from parallelrun_core.wire.outcome import Failure, Outcome
-from parallelrun_core.wire.phases import InitFailure, Phase, PhaseName
+from parallelrun_core.wire.outcome import Failure, InitFailure, Outcome, Phase, PhaseName
 
 if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis

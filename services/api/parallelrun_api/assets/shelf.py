@@ -17,7 +17,7 @@ from parallelrun_core.assets.document import NewAsset, read_asset
 from parallelrun_core.assets.kinds import model_of
 from parallelrun_core.assets.resolving import names_in
 from parallelrun_core.assets.site import DEFAULT_DATASTORE, Site, SiteNow
-from parallelrun_core.datastores.catalog import datastore_catalog
+from parallelrun_core.datastores.document import datastore_catalog
 from parallelrun_core.errors import CorruptLog, InvalidInput
 from parallelrun_core.layout import blobstore_of
 from parallelrun_core.names import assets as names

@@ -16,7 +16,7 @@ from parallelrun_api.azure.workspace import ACCOUNT
 from parallelrun_core.assets.site import DEFAULT_DATASTORE
 from parallelrun_core.errors import NotFound
 from parallelrun_core.names.assets import Asset, Names, job_output_in
-from parallelrun_core.names.built_images import DOCKERFILE
+from parallelrun_core.names.computes import DOCKERFILE
 from parallelrun_core.storage.location import datastore_of, location_of
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from parallelrun_api.http.answers import json_answer
 from parallelrun_api.models import Asked
 from parallelrun_api.routes.responses import JobId, problems
 from parallelrun_core.answers.jobs import Job
-from parallelrun_core.spec.budget import MOST_USD
+from parallelrun_core.spec.fields import MOST_USD
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from parallelrun_core.errors import NotFound, Problem
-from parallelrun_core.limits.catalog import limit_catalog
+from parallelrun_core.limits.definition import limit_catalog
 from parallelrun_core.mltable.plan import plan_inputs
 from parallelrun_core.names.assets import stored_code
 from parallelrun_core.problems import Problems

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from parallelrun_api.waiting.estimates import until_a_slot
-from parallelrun_core.adviser.duration import about
+from parallelrun_core.adviser.words import about
 from parallelrun_core.answers.waiting import RunCondition
 from parallelrun_core.plurals import counted
 from parallelrun_core.wire.states import JobState, NodeState

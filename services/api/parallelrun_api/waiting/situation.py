@@ -11,7 +11,7 @@ from parallelrun_core.errors import NotFound
 from parallelrun_core.folder.control import NO_CONTROL, Control, effective_control
 from parallelrun_core.folder.disk_floor import DiskFloor
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.limits.catalog import limit_catalog
+from parallelrun_core.limits.definition import limit_catalog
 from parallelrun_core.store.job_views import JobViews, Queued
 from parallelrun_core.store.nodes import NodeInfo, NodeRegistry
 from parallelrun_core.store.registry import JobStatus, Registry

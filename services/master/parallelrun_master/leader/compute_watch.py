@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from parallelrun_core.computes.catalog import ComputeCatalog
-from parallelrun_core.names.built_images import built_image_of
+from parallelrun_core.names.computes import built_image_of
 from parallelrun_core.service.pacing import Every
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.provisioning import ImageBuild, Provisioning, ProvisioningStatus

@@ -9,8 +9,7 @@ import msgspec
 
 from parallelrun_core.plurals import counted
 from parallelrun_core.store.outcome_stream import MAX_ENTRIES, StreamEntry
-from parallelrun_core.wire.outcome import Outcome
-from parallelrun_core.wire.phases import InitFailure
+from parallelrun_core.wire.outcome import InitFailure, Outcome
 from parallelrun_master.leader.job_context import JobContext
 from parallelrun_master.leader.node_watch import NodeWatch
 from parallelrun_master.ledger.journals import finished

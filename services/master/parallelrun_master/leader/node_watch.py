@@ -11,7 +11,7 @@ from parallelrun_core.service.telemetry import logger
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.nodes import NodeInfo, NodeRegistry, fewer_workers
-from parallelrun_core.wire.node_work import NodeWork
+from parallelrun_core.wire.at_work import NodeWork
 from parallelrun_core.wire.outcome import Outcome
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import NodeState

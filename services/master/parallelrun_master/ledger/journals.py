@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from parallelrun_core.folder.damage import has_rows
 from parallelrun_core.folder.decisions import Decided
-from parallelrun_core.folder.intact import has_rows
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.record_log import read_records
 from parallelrun_core.wire.outcome import Outcome, decode_list

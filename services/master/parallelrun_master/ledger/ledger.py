@@ -23,8 +23,7 @@ from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.outcome_stream import StreamEntry
 from parallelrun_core.store.seals import Seals
-from parallelrun_core.wire.outcome import LostRows, Outcome
-from parallelrun_core.wire.phases import Phase
+from parallelrun_core.wire.outcome import LostRows, Outcome, Phase
 from parallelrun_core.wire.progress import Progress
 from parallelrun_master.ledger.cost_log import CostLog
 from parallelrun_master.ledger.retry_log import RetryLog, shortened

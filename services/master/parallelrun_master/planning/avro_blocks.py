@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO, Final, NamedTuple
 
-from parallelrun_core.storage.ranges import read_at, size_of
+from parallelrun_core.storage.interface import read_at, size_of
 from parallelrun_master.planning.table_format import DamagedFile
 
 _MAGIC: Final = b"Obj\x01"

@@ -15,9 +15,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import BinaryIO, Final
 
-from parallelrun_core.storage.interface import Replaced
+from parallelrun_core.storage.interface import Replaced, read_at, size_of
 from parallelrun_core.storage.path_rule import PathRule
-from parallelrun_core.storage.ranges import read_at, size_of
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.storage.versions import unpacked
 from parallelrun_core.wire.message import FileVersion

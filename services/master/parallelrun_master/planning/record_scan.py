@@ -15,7 +15,7 @@ from typing import BinaryIO, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from parallelrun_core.storage.ranges import read_at, size_of
+from parallelrun_core.storage.interface import read_at, size_of
 from parallelrun_master.planning.record_bits import Offsets, Words, bits_of, following, odd_from, preceding
 from parallelrun_master.planning.table_format import DamagedFile
 from parallelrun_worker.tables.charsets import OtherEncoding

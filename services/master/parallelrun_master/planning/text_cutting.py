@@ -13,8 +13,8 @@ from typing import BinaryIO
 
 from parallelrun_core.mltable.input_plan import InputPlan
 from parallelrun_core.spec.fields import MiniBatchSize
+from parallelrun_core.storage.interface import read_at, size_of
 from parallelrun_core.storage.path_rule import PathRule
-from parallelrun_core.storage.ranges import read_at, size_of
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.wire.message import Piece, Remote
 from parallelrun_master.planning.record_bits import Offsets

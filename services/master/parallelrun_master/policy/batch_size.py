@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from math import ceil
 from typing import Final, NamedTuple
 
-from parallelrun_core.adviser.duration import duration
+from parallelrun_core.adviser.words import duration
 
 TARGET_S: Final = 10.0
 MOST_ITEMS: Final = 10_000

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.failure import JobFailure
-from parallelrun_core.wire.phases import InitFailure
+from parallelrun_core.wire.outcome import InitFailure
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
 from parallelrun_master.policy.error_groups import ErrorGroups

@@ -11,8 +11,7 @@ from parallelrun_core.untrusted.sanitize import visible
 from parallelrun_core.wire.error_kinds import Kind, exception_of, kind_of, normalized, short_place
 from parallelrun_core.wire.failure import ErrorCount, JobFailure
 from parallelrun_core.wire.masking import Mask
-from parallelrun_core.wire.outcome import ErrorCategory, Failure, Outcome
-from parallelrun_core.wire.phases import Phase
+from parallelrun_core.wire.outcome import ErrorCategory, Failure, Outcome, Phase
 
 _MAX_SAMPLES = 3
 _MAX_GROUPS = 1000

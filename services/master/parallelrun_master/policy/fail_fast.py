@@ -13,8 +13,7 @@ from typing import Final
 
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.error_kinds import Kind, cause_of, exception_of, in_words, short_place
-from parallelrun_core.wire.fail_fast import fewest_failures
-from parallelrun_core.wire.failure import JobFailure
+from parallelrun_core.wire.failure import JobFailure, fewest_failures
 from parallelrun_core.wire.masking import Mask
 from parallelrun_core.wire.outcome import Outcome
 from parallelrun_core.wire.progress import Progress

@@ -7,7 +7,7 @@ from typing import Final
 
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.failure import JobFailure
-from parallelrun_core.wire.phases import InitFailure
+from parallelrun_core.wire.outcome import InitFailure
 from parallelrun_master.policy.error_groups import error_log
 from parallelrun_master.policy.hints import NOT_INSTALLED, PARSE_ARGS, for_a_gpu, is_about_a_package, is_about_arguments
 

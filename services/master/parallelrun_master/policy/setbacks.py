@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from parallelrun_core.plurals import counted
 from parallelrun_core.service.pacing import Backoff
 from parallelrun_core.wire.failure import JobFailure
-from parallelrun_core.wire.leader_lease import LONGEST_PAUSE_MS
+from parallelrun_core.wire.leasing import LONGEST_PAUSE_MS
 
 _FIRST_PAUSE_S: Final = 1.0
 LONGEST_PAUSE_S: Final = LONGEST_PAUSE_MS / 1000

@@ -20,8 +20,7 @@ from parallelrun_core.layout import Logs
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.untrusted.sanitize import csv_cell
 from parallelrun_core.wire.masking import Mask
-from parallelrun_core.wire.outcome import ErrorCategory, Failure, Outcome, Use
-from parallelrun_core.wire.phases import Phase
+from parallelrun_core.wire.outcome import ErrorCategory, Failure, Outcome, Phase, Use
 from parallelrun_master.reports.columns import (
     HEADER,
     LOADING_AND_TRY,

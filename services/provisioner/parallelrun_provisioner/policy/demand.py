@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from parallelrun_core.computes.launch import Shape
-from parallelrun_core.names.built_images import built_image_of
+from parallelrun_core.names.computes import built_image_of
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
 

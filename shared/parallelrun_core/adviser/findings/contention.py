@@ -13,10 +13,10 @@ from typing import Final
 import numpy as np
 
 from parallelrun_core.adviser.advice import AdviceFinding, Change
-from parallelrun_core.adviser.duration import duration, percent
 from parallelrun_core.adviser.evidence import DONE, Floats
 from parallelrun_core.adviser.findings.case import Case
 from parallelrun_core.adviser.schedule import TrySchedule, numbers_in_process
+from parallelrun_core.adviser.words import duration, percent
 
 _LEAST_ROUNDS: Final = 4
 _SLOWED: Final = 1.5

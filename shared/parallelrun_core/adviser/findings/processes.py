@@ -12,11 +12,11 @@ from typing import Final
 import numpy as np
 
 from parallelrun_core.adviser.advice import AdviceFinding, Change
-from parallelrun_core.adviser.duration import duration, percent
 from parallelrun_core.adviser.evidence import DONE
 from parallelrun_core.adviser.findings.case import Case
 from parallelrun_core.adviser.findings.contention import slowdown
 from parallelrun_core.adviser.schedule import TrySchedule
+from parallelrun_core.adviser.words import duration, percent
 from parallelrun_core.plurals import counted
 
 _BUSY: Final = 0.70

@@ -12,12 +12,11 @@ from typing import Final
 import numpy as np
 
 from parallelrun_core.adviser.advice import AdviceFinding, Change
-from parallelrun_core.adviser.duration import duration, percent
 from parallelrun_core.adviser.evidence import Floats
 from parallelrun_core.adviser.findings.case import Case
 from parallelrun_core.adviser.replay import and_then, joined, split
 from parallelrun_core.adviser.schedule import TrySchedule
-from parallelrun_core.adviser.sizes import of_size, size_text
+from parallelrun_core.adviser.words import duration, percent
 from parallelrun_core.plurals import counted
 
 _NEAR_BEST: Final = 0.02
@@ -29,6 +28,7 @@ _ENGINE_S: Final = 0.002
 _END_S: Final = 1.0
 """What follows the last try of a job with few mini-batches: workers shut down, the output is put together."""
 _OF_TIMEOUT: Final = 1 / 3
+_MB = 1 << 20
 
 
 def findings_of(case: Case) -> Iterator[AdviceFinding]:
@@ -129,3 +129,17 @@ def _nearest(options: dict[int, float]) -> int:
         return 0
     best = min(options.values())
     return min(factor for factor, took in options.items() if took <= best * (1 + _NEAR_BEST))
+
+
+def size_text(size: int, unit: str) -> str:
+    """A value for `mini_batch_size`."""
+    if unit == "rows":
+        return f"rows:{size}"
+    if unit == "bytes":
+        return f"{size // _MB}mb" if size % _MB == 0 else f"{max(1, size // 1024)}kb"
+    return str(size)
+
+
+def of_size(size: int, factor: int, unit: str) -> str:
+    """Return a size divided by a factor and rounded up, with its unit."""
+    return size_text(-(-size // factor), unit)

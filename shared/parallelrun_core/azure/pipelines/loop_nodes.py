@@ -16,8 +16,7 @@ from parallelrun_core.azure.scope import Fields
 from parallelrun_core.azure.v2_models import LITERAL_TYPES, GivenInput, Label
 from parallelrun_core.spec.expressions import only_expression, same_name, step_reference
 from parallelrun_core.spec.later_inputs import PipelineInput, StepInput
-from parallelrun_core.spec.loop import MAX_TURNS
-from parallelrun_core.spec.pipeline import Step
+from parallelrun_core.spec.pipeline import MAX_TURNS, Step
 
 ITEMS: Final = "__items"
 FILES: Final = ("string", "uri_file")

@@ -32,8 +32,7 @@ from parallelrun_core.azure.scope import Fields, Later, PipelineScope
 from parallelrun_core.azure.v2_reader import label
 from parallelrun_core.spec.expressions import same_name
 from parallelrun_core.spec.later_inputs import LATER_FIELDS, LaterInput, PipelineInput, StepInput
-from parallelrun_core.spec.loop import MAX_TURNS
-from parallelrun_core.spec.pipeline import Step
+from parallelrun_core.spec.pipeline import MAX_TURNS, Step
 
 _TURN: Final = "__turn_"
 """What names of inputs begin with, here, that change by turns."""

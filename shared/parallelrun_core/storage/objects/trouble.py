@@ -8,6 +8,7 @@ from functools import cache
 from types import TracebackType
 from typing import Final
 
+from parallelrun_core.errors import Conflict
 from parallelrun_core.storage.interface import Replaced
 
 _STATUS: Final = re.compile(r"status code: (\d{3})")
@@ -176,3 +177,11 @@ def _words(error: BaseException, otherwise: str = "") -> str:
         return otherwise or text.partition("\n")[0][:_MAX_WORDS]
     words = ": ".join(facts[name] for name in ("Code", "Message") if name in facts)
     return f"{words[:_MAX_WORDS]} (HTTP {status[1]})" if status else words[:_MAX_WORDS]
+
+
+def taken(url: str) -> Conflict:
+    """The error, in the same words for every store."""
+    return Conflict(
+        f"{url!r} is an object that this job has not made, and existing objects are never overwritten. The rows are "
+        "kept: remove that object, then resume the job."
+    )

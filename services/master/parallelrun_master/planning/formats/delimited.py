@@ -7,8 +7,8 @@ from typing import BinaryIO, Final
 from parallelrun_core.mltable.formats.delimited import ReadDelimited
 from parallelrun_core.mltable.input_plan import InputPlan
 from parallelrun_core.spec.fields import MiniBatchSize
+from parallelrun_core.storage.interface import size_of
 from parallelrun_core.storage.path_rule import PathRule
-from parallelrun_core.storage.ranges import size_of
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_master.planning.record_scan import TextForm, form_of
 from parallelrun_master.planning.table_format import RowWindow

@@ -10,8 +10,7 @@ from typing import Final
 from parallelrun_core.storage.objects.address import Address
 from parallelrun_core.storage.objects.clients import client_of
 from parallelrun_core.storage.objects.meters import metered
-from parallelrun_core.storage.objects.trouble import Missing, Taken, in_plain_words
-from parallelrun_core.storage.objects.uploads.conflict import taken
+from parallelrun_core.storage.objects.trouble import Missing, Taken, in_plain_words, taken
 from parallelrun_core.storage.objects.uploads.parts import requests_for
 
 _MARK: Final = ".merging-"

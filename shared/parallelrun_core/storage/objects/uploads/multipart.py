@@ -14,9 +14,8 @@ from typing import Any, Final, NamedTuple
 
 from parallelrun_core.storage.objects.address import Address, address_of
 from parallelrun_core.storage.objects.meters import metered
-from parallelrun_core.storage.objects.trouble import Missing, NotAllowed, StoreError, Throttled
+from parallelrun_core.storage.objects.trouble import Missing, NotAllowed, StoreError, Throttled, taken
 from parallelrun_core.storage.objects.uploads import s3
-from parallelrun_core.storage.objects.uploads.conflict import taken
 from parallelrun_core.storage.objects.uploads.parts import Parts
 
 _OWNER: Final = "parallelrun-job"

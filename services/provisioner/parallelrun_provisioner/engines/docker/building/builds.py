@@ -10,7 +10,7 @@ from typing import Any, Final
 from parallelrun_core.computes.containers import Containers
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.layout import Logs, code_store
-from parallelrun_core.names.built_images import BuiltImage, built_image_of
+from parallelrun_core.names.computes import BuiltImage, built_image_of
 from parallelrun_provisioner.engines.docker.building.building import Building
 from parallelrun_provisioner.engines.docker.building.sent import BUILT, parameters, tag_of
 from parallelrun_provisioner.engines.docker.settings import DockerSettings

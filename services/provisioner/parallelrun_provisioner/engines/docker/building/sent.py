@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from parallelrun_core.computes.containers import Containers
-from parallelrun_core.names.built_images import BuiltImage
+from parallelrun_core.names.computes import BuiltImage
 from parallelrun_provisioner.engines.docker.container import CLUSTER
 from parallelrun_provisioner.engines.docker.settings import DockerSettings
 
