@@ -61,6 +61,8 @@ class MiniBatchPage(Answer, kw_only=True, frozen=True):
     next_page_token: str | None = None
     nodes: list[str] = []
     """With another order than that of decisions: the nodes that have tried one."""
+    processes: list[str] = []
+    """With another order than that of decisions: the workers that have tried one, by their names on their nodes."""
     categories: list[str] = []
     """With another order than that of decisions: the categories of errors with which mini-batches have failed."""
 

@@ -936,6 +936,8 @@ export interface MiniBatchPage {
   next_page_token: string | null;
   /** With another order than that of decisions: the nodes that have tried one. */
   nodes: string[];
+  /** With another order than that of decisions: the workers that have tried one, by their names on their nodes. */
+  processes: string[];
   /** With another order than that of decisions: the categories of errors with which mini-batches have failed. */
   categories: string[];
 }

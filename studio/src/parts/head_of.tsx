@@ -8,9 +8,10 @@ import { Empty, Shown } from "./notice";
 
 const SHOWN = 16 * 1024;
 
-export function HeadOf({ path, size }: { path: string; size: number }): JSX.Element {
+/** Of a part of a file, which the server cuts, the size isn't known. */
+export function HeadOf({ path, size }: { path: string; size?: number }): JSX.Element {
   const loaded = useLoaded(path, async (signal) => {
-    if (!size) return "";
+    if (size === 0) return "";
     return (await getText(path, { Range: `bytes=0-${SHOWN - 1}` }, signal)).text();
   });
   return (
@@ -23,7 +24,7 @@ export function HeadOf({ path, size }: { path: string; size: number }): JSX.Elem
             <pre tabIndex={0} role="region" aria-label="Beginning of the file">
               {text}
             </pre>
-            {size > SHOWN && <p class="sub">The first {bytes(SHOWN)}.</p>}
+            {(size ?? new Blob([text]).size + 1) > SHOWN && <p class="sub">The first {bytes(SHOWN)}.</p>}
           </>
         );
       }}

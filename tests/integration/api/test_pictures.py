@@ -290,6 +290,7 @@ def test_mini_batches_are_filtered_by_worker_and_by_kind_of_error(api: httpx.Cli
     whole = api.get(f"/v1/jobs/{finished}/mini-batches", params={"order_by": "slowest"}).json()
 
     assert (whole["nodes"], whole["categories"]) == (["node0"], ["RUN_EXCEPTION"])
+    assert whole["processes"] == ["process000", "process001"]
     assert numbers_of(api, finished, process="process001") == [1, 3, 5, 7, 9]
     assert numbers_of(api, finished, process="process001", order_by="slowest", limit="2") == [3, 1]
     assert numbers_of(api, finished, node="node0") == list(range(10))

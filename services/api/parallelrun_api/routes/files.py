@@ -12,8 +12,9 @@ from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import encoded, encoded_answer
 from parallelrun_api.http.paging import PathToken
 from parallelrun_api.routes.responses import FilePath, JobId, content, problems
-from parallelrun_api.views.downloads import BYTES, TEXT, ByteRange, download
+from parallelrun_api.views.downloads import TEXT, ByteRange, download
 from parallelrun_api.views.files import ServedFolder, ServedFolders, page, page_begin
+from parallelrun_api.views.images import image_type_of
 from parallelrun_api.views.outputs import ServedOutputs
 from parallelrun_core.answers.files import FileList
 from parallelrun_core.service import telemetry
@@ -82,10 +83,11 @@ def read_output(
     context: Ctx,
     part: Part,
 ) -> Response:
-    """An output file, a range of its bytes, or its last lines."""
+    """An output file, a range of its bytes, or its last lines. A picture has its own media type (PNG, JPEG, GIF, WebP,
+    BMP), whatever its name; all else are bytes."""
     fd = outputs_of(context, job_id).open(path)
     log.info("output_opened", job_id=job_id)
-    return download(fd, Path(path).name, BYTES, part, context.file_reads)
+    return download(fd, Path(path).name, image_type_of(fd), part, context.file_reads)
 
 
 async def _listed(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Final
+from urllib.parse import quote
 
 import msgspec
 from fastapi import APIRouter, Path, Query, Response
@@ -12,12 +13,14 @@ from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import encoded, encoded_answer
 from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, clamped
 from parallelrun_api.routes.files import logs_of
-from parallelrun_api.routes.responses import JobId, problems
+from parallelrun_api.routes.responses import JobId, content, problems
 from parallelrun_api.views.failed_items import FailedItemFilter, failed_items
+from parallelrun_api.views.input_content import content_of, place_of
 from parallelrun_api.views.mini_batch_inputs import first_input_of, inputs_of
 from parallelrun_api.views.mini_batches import MiniBatchOrder, Order, Page, Status, begun_tries, decided, ready, running
 from parallelrun_core.answers.mini_batches import FailedItemPage, MiniBatchInputs, MiniBatchPage, MiniBatchTries
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound
+from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.wire.masking import Mask
 from parallelrun_core.wire.states import TERMINAL
 
@@ -128,6 +131,32 @@ async def show_inputs(
     """Return the files, or the ranges of tables, that a mini-batch consists of."""
     key = (show_inputs, job_id, mini_batch)
     return encoded_answer(await context.long_lists.run(key, lambda: _inputs(context, job_id, mini_batch)))
+
+
+@router.get(
+    "/jobs/{job_id:job}/mini-batches/{mini_batch}/inputs/{number}",
+    summary="Read the beginning of an input",
+    response_class=Response,
+    responses={**content("application/octet-stream", "Its first bytes, or all of a picture."), **problems(404, 409)},
+)
+def read_input(
+    job_id: JobId,
+    context: Ctx,
+    mini_batch: Annotated[int, Path(ge=0, le=_MOST, description="Its id.")],
+    number: Annotated[int, Path(ge=0, le=_MOST, description="Of the input, from 0: files, then ranges of tables.")],
+) -> Response:
+    """Return the first 16 KiB of an input of a mini-batch as it is now, those of a range of a text from its begin on; a
+    picture of up to 10 MiB (PNG, JPEG, GIF, WebP, BMP) is returned whole and has its media type. Inputs in object
+    stores are not read, since the server has no credentials for them (404)."""
+    folder, settings = context.jobs.folder(job_id), context.settings
+    _check_has_mini_batches(folder.record())
+    rule = PathRule(settings.root, settings.places, job_id)
+    head = content_of(place_of(folder.path, mini_batch, number), rule)
+    headers = {
+        "Cache-Control": "private, no-cache",
+        "Content-Disposition": f"attachment; filename*=utf-8''{quote(head.name, safe='')}",
+    }
+    return Response(head.content, media_type=head.media_type, headers=headers)
 
 
 def _failed_items(context: Context, job_id: str, only: FailedItemFilter, page: Page) -> str:

@@ -81,7 +81,9 @@ def _page_by_name(history: History, name: str, rows: Array, page_request: Page) 
 
 def _page_of(history: History, items: list[MiniBatch], token: str | None) -> MiniBatchPage:
     nodes = sorted({worker.node for worker in history.workers})
-    return MiniBatchPage(items=items, next_page_token=token, nodes=nodes, categories=sorted(history.categories))
+    processes = sorted({worker.process for worker in history.workers})
+    categories = sorted(history.categories)
+    return MiniBatchPage(items=items, next_page_token=token, nodes=nodes, processes=processes, categories=categories)
 
 
 def _slowest(run_s: Array, most: int) -> Array:

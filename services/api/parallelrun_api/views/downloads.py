@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
 TEXT: Final = "text/plain; charset=utf-8"
-BYTES: Final = "application/octet-stream"
 _CHUNK: Final = 1 << 18
 _ONE_RANGE: Final = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 

@@ -10,6 +10,7 @@ import { Copy } from "../../parts/copy";
 import { HeadOf } from "../../parts/head_of";
 import { Icon } from "../../parts/icon";
 import { Empty, Shown } from "../../parts/notice";
+import { isPicture, Picture } from "../../parts/picture";
 import { ask, place } from "../../shell/router";
 import { bytes } from "../../words/numbers";
 import { moment } from "../../words/times";
@@ -96,7 +97,9 @@ function Files({ job, page }: { job: Job; page: FileList }): JSX.Element {
               </a>
             </div>
             {path === shown &&
-              (isTable(path) && size ? (
+              (isPicture(path, size) ? (
+                <Picture url={filePath(job.id, "outputs", path)} name={path} />
+              ) : isTable(path) && size ? (
                 <Table job={job} path={path} text={filePath(job.id, "outputs", path)} />
               ) : (
                 <HeadOf path={filePath(job.id, "outputs", path)} size={size} />

@@ -19,7 +19,8 @@ from parallelrun_api.azure.blobs.places import open_blob
 from parallelrun_api.azure.blobs.store import MAX_BODY_BYTES, check_is_file
 from parallelrun_api.azure.face import Face, FaceOf
 from parallelrun_api.http.errors import BodyTooLarge, Forbidden, HttpError
-from parallelrun_api.views.downloads import BYTES, ByteRange, download
+from parallelrun_api.views.downloads import ByteRange, download
+from parallelrun_api.views.images import BYTES
 from parallelrun_core.errors import InvalidInput
 
 if TYPE_CHECKING:

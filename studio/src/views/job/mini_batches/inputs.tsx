@@ -1,11 +1,14 @@
 // What one mini-batch consists of: files, or ranges of tables, to look at and to take along.
 
 import type { JSX } from "preact";
+import { useState } from "preact/hooks";
 import { getJson } from "../../../api/http";
 import { useLoaded } from "../../../api/loaded";
 import { jobPath } from "../../../api/paths";
 import type { InputRange, MiniBatchInputs } from "../../../api/types";
 import { Copy } from "../../../parts/copy";
+import { HeadOf } from "../../../parts/head_of";
+import { isPicture, Picture } from "../../../parts/picture";
 import { count, counted } from "../../../words/numbers";
 
 const FEW = 5;
@@ -18,10 +21,8 @@ export function Inputs({ job, id }: { job: string; id: number }): JSX.Element | 
   const keys = value.keys.map((key) => key ?? "null").join(", ");
   const list = (
     <ul class="evidence inputs">
-      {names.map((name) => (
-        <li key={name}>
-          <code>{name}</code>
-        </li>
+      {names.map((name, at) => (
+        <OneInput key={name} name={name} url={jobPath(job, `/mini-batches/${id}/inputs/${at}`)} isOnly={!names[1]} />
       ))}
     </ul>
   );
@@ -45,6 +46,34 @@ export function Inputs({ job, id }: { job: string; id: number }): JSX.Element | 
         list
       )}
     </div>
+  );
+}
+
+/** A file with its first lines or as a picture; what is in an object store, the server can't read. */
+function OneInput({ name, url, isOnly }: { name: string; url: string; isOnly: boolean }): JSX.Element {
+  const [isOpen, setOpen] = useState(isOnly);
+  if (name.includes("://"))
+    return (
+      <li>
+        <code>{name}</code>
+      </li>
+    );
+  if (isPicture(name))
+    return (
+      <li>
+        <Picture url={url} name={name.split("/").pop()!} />
+        <code>{name}</code>
+      </li>
+    );
+  return (
+    <li>
+      <details open={isOnly} onToggle={(event) => setOpen(event.currentTarget.open)}>
+        <summary>
+          <code>{name}</code>
+        </summary>
+        {isOpen && <HeadOf path={url} />}
+      </details>
+    </li>
   );
 }
 

@@ -26,7 +26,9 @@ export function Listed({ job, revision, range }: { job: Job; revision: number; r
   const { query } = place.value;
   const state = query.get("state") ?? "";
   const order = query.get("order") ?? "";
-  const [node, category, input] = ["node", "category", "input"].map((name) => query.get(name) ?? "");
+  const [node, process, category, input] = ["node", "process", "category", "input"].map(
+    (name) => query.get(name) ?? "",
+  );
   const hasOrder = state !== "running" && state !== "ready";
   const asked = {
     status: state,
@@ -38,6 +40,7 @@ export function Listed({ job, revision, range }: { job: Job; revision: number; r
           end: range.end,
           inputs: "true",
           node,
+          process,
           category,
           input,
         }
@@ -66,6 +69,7 @@ export function Listed({ job, revision, range }: { job: Job; revision: number; r
           {hasOrder && (
             <>
               <Pick name="node" title="Node" values={listed.value?.nodes ?? []} />
+              <Pick name="process" title="Worker" values={listed.value?.processes ?? []} />
               <Pick name="category" title="Error" values={listed.value?.categories ?? []} />
               <label class="search">
                 <Icon name="search" />
