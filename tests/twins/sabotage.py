@@ -472,7 +472,7 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     # What keeps services from filling a disk to the last byte.
     "disk.floor": (Step("parallelrun_core.folder.disk_floor:DiskFloor.problem", always("")),),
     # What makes the end of a job known to masters that still have to send its trace.
-    "traces.owed": (Step("parallelrun_master.outbox.destinations:_is_traced", always(False)),),
+    "traces.owed": (Step("parallelrun_master.outbox.entries:_is_traced", always(False)),),
     # What hides secrets in traces.
     "traces.masked": (Step("parallelrun_core.wire.masking:Mask.printable", lambda _, text: text),),
     # The library for traces, which is an extra: without it, all else is as ever.

@@ -12,9 +12,8 @@ from parallelrun_core.service import telemetry
 from parallelrun_core.store.provisioning import LaunchRecord, Pause, Provisioning, ProvisioningStatus
 from parallelrun_core.untrusted.sanitize import in_one_line
 from parallelrun_provisioner.engines.interface import EngineNode
-from parallelrun_provisioner.policy.circuit_breaker import CircuitBreaker
+from parallelrun_provisioner.policy.circuit_breaker import CircuitBreaker, Verdict, verdict
 from parallelrun_provisioner.policy.scaling import MOST_STARTING, NodePhase, PoolNode
-from parallelrun_provisioner.policy.trial import Verdict, verdict
 
 log = telemetry.logger()
 

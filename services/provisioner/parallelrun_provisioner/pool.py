@@ -32,8 +32,15 @@ from parallelrun_provisioner.engines.interface import (
 )
 from parallelrun_provisioner.plans import Plans
 from parallelrun_provisioner.policy.demand import Need, demand_of, images_to_build
-from parallelrun_provisioner.policy.pace import list_after_s
-from parallelrun_provisioner.policy.scaling import NodePhase, PoolNode, ScalingActions, ScalingLimits, moves, releases
+from parallelrun_provisioner.policy.scaling import (
+    NodePhase,
+    PoolNode,
+    ScalingActions,
+    ScalingLimits,
+    list_after_s,
+    moves,
+    releases,
+)
 
 log = telemetry.logger()
 

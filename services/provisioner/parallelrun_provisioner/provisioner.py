@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import re
+import secrets
 import time
+from contextlib import suppress
 from functools import cached_property
 from importlib import import_module
+from pathlib import Path
 from typing import Final
 
 from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.computes.definition import Compute
 from parallelrun_core.computes.kinds import MANUAL
 from parallelrun_core.computes.launch import Shape, compute_of
+from parallelrun_core.durable_files import write_once
 from parallelrun_core.errors import CorruptLog, InvalidInput, NewerSchema, NotFound
+from parallelrun_core.layout import PRIVATE_FILE
 from parallelrun_core.service import telemetry
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.nodes import NodeRegistry
 from parallelrun_core.store.provisioning import Provisioning, ProvisioningStatus
 from parallelrun_core.store.registry import Registry
-from parallelrun_provisioner.cluster_id import cluster_id
 from parallelrun_provisioner.engines.interface import Engine, EngineEnvironment
 from parallelrun_provisioner.jobs import JobRecords
 from parallelrun_provisioner.lease import LeaseKeeper
@@ -34,6 +39,8 @@ _LEAVE_S: Final = 10.0
 """How long nodes have to leave by themselves before their engines are told to end them."""
 RELEASE_S: Final = 35.0
 """How long giving back all nodes may take; an agent that is told to end takes 20 s for what it has in hand."""
+_FILE: Final = "cluster.id"
+_FORM: Final = re.compile(r"pr-[0-9a-f]{16}")
 
 
 class Provisioner:
@@ -212,3 +219,21 @@ class Provisioner:
 
 def _key(compute: Compute) -> str:
     return f"{compute.name}/{compute.kind}"
+
+
+def cluster_id(root: Path) -> str:
+    """The id in the root folder, which is drawn once, by whoever needs it first.
+
+    Raises:
+        CorruptLog: the file has something else in it.
+        OSError: it can't be read or written.
+    """
+    path = root / _FILE
+    if not path.exists():
+        root.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            write_once(path, f"pr-{secrets.token_hex(8)}\n".encode(), mode=PRIVATE_FILE)
+    text = path.read_text(encoding="ascii", errors="replace").strip()
+    if not _FORM.fullmatch(text):
+        raise CorruptLog(f"{path} is no id of a cluster: objects of engines that were marked with it can't be found")
+    return text

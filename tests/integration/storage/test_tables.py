@@ -18,8 +18,7 @@ from parallelrun_agent.staging import mini_batches
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.storage.versions import unpacked
 from parallelrun_master.planning.file_server import FileServer
-from parallelrun_worker.tables.elsewhere import StagedFile
-from parallelrun_worker.tables.ranges import read_range
+from parallelrun_worker.tables.elsewhere import StagedFile, read_range
 from tests.integration.storage.conftest import Bucket, Store
 from tests.integration.storage.tables import Make, avro, delta, lines, parquet, seen
 from tests.object_servers import Moto, ObjectServer

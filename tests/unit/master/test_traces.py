@@ -24,8 +24,7 @@ from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.outcome import Failure, encode_all
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
-from parallelrun_master.outbox.destinations import destinations_of
-from parallelrun_master.outbox.entries import attempts_of, enqueue, owed
+from parallelrun_master.outbox.entries import attempts_of, destinations_of, enqueue, owed
 from parallelrun_master.policy.notices import GIVE_UP_S
 from parallelrun_master.policy.traced_tries import chosen
 from parallelrun_master.traces.delivery import TraceDelivery, TraceOrder

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from parallelrun_core.computes.launch import Shape
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
-from parallelrun_provisioner.policy.circuit_breaker import PAUSES_S, CircuitBreaker
+from parallelrun_provisioner.policy.circuit_breaker import PAUSES_S, PROOF_S, CircuitBreaker, Verdict, verdict
 from parallelrun_provisioner.policy.demand import Need, demand_of, nodes_for
-from parallelrun_provisioner.policy.pace import LONGEST_S, list_after_s
 from parallelrun_provisioner.policy.scaling import (
+    LONGEST_S,
     LOST_S,
     MISSING_S,
     MOST_STARTING,
@@ -24,9 +24,9 @@ from parallelrun_provisioner.policy.scaling import (
     PoolNode,
     ScalingActions,
     ScalingLimits,
+    list_after_s,
     moves,
 )
-from parallelrun_provisioner.policy.trial import PROOF_S, Verdict, verdict
 
 PLAIN = Shape()
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from parallelrun_worker.rows import BadReturn, Rendered, json_lines, renderer
-from parallelrun_worker.rows.returned_tables import as_rows
+from parallelrun_worker.rows.returned import as_rows
 from parallelrun_worker.rows.text import HEADER_LENGTH
 
 DATES = pd.Series(["2020-01-02", None], dtype="datetime64[ns]")

@@ -12,6 +12,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from pathlib import Path
+
+from isal.isal_zlib import crc32
 
 from parallelrun_agent.jobs.session import AgentSession
 from parallelrun_agent.policy.commands import (
@@ -40,13 +43,13 @@ from parallelrun_agent.policy.worker import Worker
 from parallelrun_agent.staging.staging import Staging
 from parallelrun_agent.uploading.uploading import Uploading
 from parallelrun_agent.workers.error_files import ErrorFiles
-from parallelrun_agent.workers.kept_rows import kept_rows
 from parallelrun_agent.workers.leader_reports import LeaderReports
 from parallelrun_agent.workers.payloads import payload_of
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.folder.disk_trouble import is_disk_trouble
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.service.telemetry import logger
+from parallelrun_core.wire.message import RetriedItems
 from parallelrun_core.wire.outcome import Failure
 from parallelrun_worker import frames
 
@@ -213,3 +216,16 @@ class JobDriver:
     def _out_of_reach(self, worker: Worker, error: OSError) -> None:
         log.error("worker_out_of_reach", job_id=self._job_id, process=worker.process, error=str(error))
         self._machine.out_of_reach(worker)
+
+
+def kept_rows(parts: Path, items: RetriedItems) -> bytes:
+    """Return the rows of the other items; none if they are not what was committed: then all items are run."""
+    if not items.length:
+        return b""
+    try:
+        with (parts / items.part).open("rb") as file:
+            file.seek(items.offset)
+            rows = file.read(items.length)
+    except OSError:
+        return b""
+    return rows if len(rows) == items.length and crc32(rows) == items.crc else b""

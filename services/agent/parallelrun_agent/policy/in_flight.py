@@ -14,8 +14,10 @@ from typing import Final
 import msgspec
 
 from parallelrun_agent.policy.isolation import Isolation, PartEvent
+from parallelrun_core.errors import CorruptLog
 from parallelrun_core.wire.data_warnings import DataWarning
 from parallelrun_core.wire.leasing import Delivery
+from parallelrun_core.wire.message import retried_of
 from parallelrun_core.wire.outcome import LostItems
 
 SLOW_HEAD_S: Final = 0.1
@@ -213,3 +215,17 @@ class InFlight:
     def begun_of(self, assignments: list[Assignment]) -> list[tuple[Assignment, float]]:
         """Return those of the assignments, the first ones, that were run, and since when."""
         return [(assignments[0], self.head_since)] if assignments else []
+
+
+def assignment_of(delivery: Delivery, *, can_isolate: bool) -> Assignment:
+    """Return what is to be done for a delivery: all items are run where the job's items can't be run apart."""
+    try:
+        message, items = retried_of(delivery.message)
+    except CorruptLog:  # reported where it is handed out
+        return Assignment(delivery)
+    if items is None:
+        return Assignment(delivery)
+    assignment = Assignment(msgspec.structs.replace(delivery, message=message))
+    if can_isolate:
+        assignment.isolation = Isolation.again(items)
+    return assignment

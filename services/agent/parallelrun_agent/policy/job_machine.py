@@ -15,12 +15,18 @@ from parallelrun_agent.policy.broken_workers import BrokenWorkers
 from parallelrun_agent.policy.commands import Abandon, Command, Commit, NextTurn, ReportFailure, SetWidth, WatchDisk
 from parallelrun_agent.policy.concurrent import bookkeeping_of
 from parallelrun_agent.policy.deliveries import Deliveries
-from parallelrun_agent.policy.details import detail_of
-from parallelrun_agent.policy.in_flight import Assignment
+from parallelrun_agent.policy.in_flight import Assignment, assignment_of
 from parallelrun_agent.policy.isolation import PartEvent
 from parallelrun_agent.policy.lease_clock import LeaseClock
-from parallelrun_agent.policy.outcomes import CONFUSED, Exit, OutcomeBuilder, WorkerAnswer, cause_of_death, what_runs
-from parallelrun_agent.policy.retried_items import assignment_of
+from parallelrun_agent.policy.outcomes import (
+    CONFUSED,
+    Exit,
+    OutcomeBuilder,
+    WorkerAnswer,
+    cause_of_death,
+    detail_of,
+    what_runs,
+)
 from parallelrun_agent.policy.staged_deliveries import StagedDeliveries
 from parallelrun_agent.policy.worker import NEVER, NOBODYS_FAULT, Worker
 from parallelrun_agent.policy.worker_pool import WorkerPool

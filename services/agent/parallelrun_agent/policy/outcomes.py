@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import msgspec
 
-from parallelrun_agent.policy.details import detail_of, items_of
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.worker import KillReason, Worker
+from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.wire import message
 from parallelrun_core.wire.outcome import ErrorCategory, Failure, Outcome, Status, Use
 
 CONFUSED = (
@@ -21,6 +22,7 @@ _ROWS_MISSING = (
     "The rows are not in the worker's part file: something in the process, the entry script or a library, closed a "
     "file descriptor that it hadn't opened, or cut the file."
 )
+_MOST_FILES = 3
 
 
 class WorkerAnswer(msgspec.Struct, frozen=True, gc=False):
@@ -174,3 +176,26 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return "unknown"
+
+
+def detail_of(mini_batch: int, raw: bytes) -> str:
+    """JSON with the first files of a mini-batch and the values of its partition keys; empty when it can't be read."""
+    try:
+        decoded = message.decode(raw)
+        if decoded.kind == message.REFERENCE:  # a long list, which is in the manifest
+            return ""
+        paths = message.files_of(decoded)
+        keys = message.described_of(decoded).keys if message.is_described(decoded) else []
+    except ParallelRunError:
+        return ""
+    files = [path.decode("utf-8", "backslashreplace") for path in dict.fromkeys(paths)][:_MOST_FILES]
+    described = {"id": mini_batch, "items": decoded.items, "files": files, **({"keys": keys} if keys else {})}
+    return msgspec.json.encode(described).decode()
+
+
+def items_of(raw: bytes) -> int:
+    """The number of items that a message says its mini-batch has; 0: nobody has counted them, as of most tables."""
+    try:
+        return message.decode(raw).items
+    except ParallelRunError:
+        return 0

@@ -15,7 +15,6 @@ from parallelrun_agent.environments.job_python import JobPython
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.users.places import make_output
 from parallelrun_agent.users.worker_user import SAME_USER, WorkerUser
-from parallelrun_agent.workers.earlier_memory import take_over_memory
 from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.local_folder import throw_away
 from parallelrun_agent.workers.models import model_folder, view_of_script
@@ -59,6 +58,7 @@ _TEMPORARY = ".tmp"
 _LOCAL = 0o770
 _HOLD_UPS = 2
 """How many things that hang after shutdown() a worker can interrupt before its time is over."""
+_EARLIER = ".earlier"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -319,3 +319,19 @@ class PlanMaker:
     def close(self) -> None:
         """Remove the job's folder on this node."""
         throw_away(self._local, self._local.parent, self._user)
+
+
+def take_over_memory(earlier: Path, folder: Path) -> None:
+    """Link the files of an earlier job's memory into that of this job.
+
+    Links need no room, and stay when the earlier job is deleted. A file that can't be linked is left out: what was
+    remembered in it is asked for again.
+    """
+    with suppress(OSError):
+        (folder / _EARLIER).mkdir(parents=True, exist_ok=True)
+    for file in sorted(earlier.glob("*/*.jsonl")):
+        name = (
+            file.name if file.parent.name == _EARLIER else f"{earlier.parents[2].name}.{file.parent.name}.{file.name}"
+        )
+        with suppress(OSError):
+            os.link(file, folder / _EARLIER / name, follow_symlinks=False)

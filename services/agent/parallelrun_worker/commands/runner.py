@@ -16,7 +16,7 @@ from parallelrun_worker.execution.failures import NO_ROOM, NoRoom, report
 from parallelrun_worker.execution.runner import Runner
 from parallelrun_worker.execution.user_script import UserScript
 from parallelrun_worker.outputs import Outputs
-from parallelrun_worker.script_api.settings import OF_A_COMMAND, settings_of
+from parallelrun_worker.script_api.entry_script import OF_A_COMMAND, settings_of
 
 if TYPE_CHECKING:
     from mmap import mmap

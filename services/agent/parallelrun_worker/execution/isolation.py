@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from parallelrun_worker import frames
 from parallelrun_worker.mini_batches.mini_batch import MiniBatch, of_paths
 from parallelrun_worker.rows.kept_rows import ItemRange
-from parallelrun_worker.rows.returned import BadReturn, kind_of
-from parallelrun_worker.rows.returned_tables import as_rows
+from parallelrun_worker.rows.returned import BadReturn, as_rows, kind_of
 from parallelrun_worker.script_api.script import ItemError
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from parallelrun_worker.log_files import DISK_TROUBLE, LineFile
 from parallelrun_worker.mini_batches.mini_batch import Loader, MiniBatch, of_paths
 from parallelrun_worker.outputs import Outputs
 from parallelrun_worker.rows import Rendered, renderer
+from parallelrun_worker.rows.returned import as_rows
 from parallelrun_worker.rows.returned_columns import ReturnedColumns
 from parallelrun_worker.rows.returned_objects import ReturnedObjects
-from parallelrun_worker.rows.returned_tables import as_rows
 from parallelrun_worker.script_api.script import ItemError
 from parallelrun_worker.tables.data_warnings import DataWarnings
 

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from parallelrun_worker.mini_batches.context import Context
-from parallelrun_worker.mini_batches.mini_batch import MiniBatch
+from parallelrun_worker.mini_batches.mini_batch import Context, MiniBatch
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop

@@ -1,6 +1,5 @@
 """One mini-batch in a worker.
 
-mini_batch.py   from a delivery to the argument of run()
-context.py      its optional second argument
+mini_batch.py   from a delivery to the arguments of run()
 copies.py       files that are copied to the node's own disk first
 """

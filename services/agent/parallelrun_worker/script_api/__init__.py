@@ -1,10 +1,9 @@
 """What entry scripts may import; `for_users` and `parallelrun` have it under the names that scripts use.
 
-entry_script.py   `EntryScript`: logger and folders
+entry_script.py   `EntryScript`: logger and folders, and the worker's settings as scripts see them
 script.py         functions: remember and recall, limits, costs, failed items, broken workers
 metrics.py        `log_metric`
 memory.py         what `remember` keeps
 permits.py        what `limit` waits for
 costs.py          what `report_cost` adds up
-settings.py       the worker's settings as scripts see them
 """

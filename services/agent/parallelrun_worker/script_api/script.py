@@ -98,10 +98,9 @@ def mini_batch_context(
         global_row_index_lower_bound: index of the first row in the whole input.
 
     Returns:
-        a `parallelrun_worker.mini_batches.context.Context`, whose `dataset` is None.
+        a `parallelrun_worker.mini_batches.mini_batch.Context`, whose `dataset` is None.
     """
-    from parallelrun_worker.mini_batches.context import Context
-    from parallelrun_worker.mini_batches.mini_batch import MiniBatch
+    from parallelrun_worker.mini_batches.mini_batch import Context, MiniBatch
 
     mini_batch = MiniBatch([], 0)
     mini_batch.partition_key_value = dict(partition_key_value or {})

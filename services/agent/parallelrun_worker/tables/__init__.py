@@ -6,9 +6,7 @@ path_keys.py   values in the paths of files: columns of rows, and keys of groups
 steps.py       what is done to the rows after the reading
 columns.py     whether the steps name columns that the table has
 older_plans.py what older releases did not freeze in `inputs.json`
-ranges.py      ranges of files
-bounds.py      files that a process of a master may open
-elsewhere.py   files in object stores: what is here of them, and asking for it
+elsewhere.py   ranges of files, and files in object stores: what is here of them, and asking for it
 inferred.py    finding the columns of a text table that no worker can look at
 grouped.py     rows that are grouped by keys: where they are then
 arrow_rows.py  the rows of a mini-batch for `mini_batch_format`: arrow, polars, pandas_pyarrow
@@ -28,7 +26,6 @@ conversion.py  columns of text to columns of a type
 For delimited text:
 
 heads.py       what is before the rows of a file: lines that are no records, and the header
-header_warnings.py   files whose headers are not that of the first ones
 records.py     the grammar, exactly, in plain Python
 parsers.py     to a DataFrame, by the fastest parser that agrees with the grammar
 by_arrow.py, by_pandas.py   those parsers, and what they may be given

@@ -6,9 +6,8 @@ from typing import Any
 
 from parallelrun_worker.tables.arrow_columns import text_objects
 from parallelrun_worker.tables.assembling import frame_of
-from parallelrun_worker.tables.bounds import Open
 from parallelrun_worker.tables.conversion import as_objects
-from parallelrun_worker.tables.table_format import Piece, Records
+from parallelrun_worker.tables.table_format import Open, Piece, Records
 from parallelrun_worker.tables.values import EXACT_IN_FLOAT
 
 _BATCH_ROWS = 1 << 16

@@ -12,7 +12,7 @@ from collections import Counter
 from typing import Any
 
 from parallelrun_worker.tables.data_warnings import DataWarnings
-from parallelrun_worker.tables.ranges import read_some
+from parallelrun_worker.tables.elsewhere import read_some
 from parallelrun_worker.tables.sniffing import FIRST_BYTES, sniffed
 from parallelrun_worker.tables.table import Table
 

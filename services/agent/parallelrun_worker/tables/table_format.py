@@ -1,20 +1,46 @@
 """The base of the format of each kind of table, where files are read."""
 
+import errno
+import os
+import re
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from parallelrun_worker.tables.arrow_arrays import arrow_of
-from parallelrun_worker.tables.bounds import Open, bounded
 from parallelrun_worker.tables.data_warnings import DataWarnings
 from parallelrun_worker.tables.elsewhere import AskedFiles, Place, StagedFiles
 from parallelrun_worker.tables.inference import Kind
 
+Open = Callable[..., Any]
 Piece = tuple[Any, ...]
 """Path, start, end, whether both are where a record begins, index of the first row (-1: unknown); then, if they are not
 all of those in the range, how many rows at its beginning are left out and how many there are (-1: all)."""
+
+
+def bounded(expression: str) -> Open:
+    """An `open` that refuses files whose paths, without links and with a slash at their end, don't match.
+
+    It is for processes that read with the rights of a master, which could read more than the job's user may; a link can
+    have been put in the way since a file was listed, so what counts is the file that was opened. A worker reads with
+    its own rights, and needs no bounds.
+
+    Raises:
+        PermissionError: from the function that is returned, if it refuses a file.
+    """
+    allowed = re.compile(expression, re.DOTALL)
+
+    def open_bounded(path: str, mode: str) -> Any:
+        file = open(path, mode)  # noqa: SIM115 - the caller closes it
+        real = os.readlink(f"/proc/self/fd/{file.fileno()}")
+        if not allowed.match(f"{real}/"):
+            file.close()
+            raise PermissionError(errno.EACCES, f"it leads to {real!r}, which jobs may not use", path)
+        return file
+
+    return open_bounded
 
 
 class UnreadableFile(ValueError):
@@ -67,7 +93,7 @@ class TableFormat(ABC):
     """Reads the files of one input.
 
     Args:
-        plan: its record in `inputs.json`; a process of a master adds `may_open` (see `bounds`), or `asks`, the
+        plan: its record in `inputs.json`; a process of a master adds `may_open` (see `bounded`), or `asks`, the
             descriptor of a socket (see `elsewhere`).
         schema_path: where its columns may be frozen.
     """

@@ -7,7 +7,7 @@ the piece before, and its last record is read to its end, wherever that is.
 import codecs
 from typing import BinaryIO
 
-from parallelrun_worker.tables.ranges import read_range, read_some, size_of
+from parallelrun_worker.tables.elsewhere import read_range, read_some, size_of
 from parallelrun_worker.tables.sniffing import Encoding, sniffed
 
 _BLOCK = 1 << 16

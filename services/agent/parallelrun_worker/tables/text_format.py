@@ -8,9 +8,9 @@ from typing import Any, BinaryIO, NamedTuple, cast
 
 from parallelrun_worker.tables.charsets import refusing
 from parallelrun_worker.tables.data_warnings import DataWarning
+from parallelrun_worker.tables.elsewhere import read_range, read_some, size_of
 from parallelrun_worker.tables.heads import FileHead
 from parallelrun_worker.tables.inference import STRING, Kind
-from parallelrun_worker.tables.ranges import read_range, read_some, size_of
 from parallelrun_worker.tables.records import Record
 from parallelrun_worker.tables.schema import Schema, freeze, frozen
 from parallelrun_worker.tables.sniffing import Encoding

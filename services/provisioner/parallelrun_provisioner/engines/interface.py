@@ -6,9 +6,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from parallelrun_core.computes.launch import Launch
+
+KIT: Final = "/opt/parallelrun"
+"""The folder of the agent that is brought along to nodes of images that aren't ours.
+`deploy/kit/assemble.py` makes it for this place, and it must be there."""
+# -I: nothing that an image sets for its own Python, by variables or files, has a say in the agent's.
+PROGRAM: Final = (f"{KIT}/venv/bin/python", "-I", "-m", "parallelrun_agent.main")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,6 +28,12 @@ REPLACE_S: Final = 60.0
 """How long before its engine ends a node another one is asked for."""
 MOST_STARTING: Final = 100
 """Nodes that are on their way at the same time, so that a mistake costs a hundred launches and not a thousand."""
+LONGEST_S: Final = 10.0
+"""An answer of an engine must not be older than the time for which a node may be unknown to it (`MISSING_S`)."""
+_OF_QUIET: Final = 0.1
+"""A node that has been waiting for an hour will hardly start in this very second."""
+_OF_COST: Final = 20.0
+"""Engines are others', too: at most this part of the time, one is busy with a question of ours."""
 
 
 class NodePhase(StrEnum):
@@ -225,3 +231,13 @@ def _in_the_way(
         surplus = max(0, len(mine) - targets.get(shape, 0))
         spare += [each for each in idle if each not in going][:surplus]
     return spare[: max(0, lacking - free - len(going))]
+
+
+def list_after_s(*, quiet_s: float, cost_s: float) -> float:
+    """Return after how many seconds an engine is asked for its nodes again.
+
+    Args:
+        quiet_s: since anything has changed, was asked for, or ended.
+        cost_s: how long the last answer took.
+    """
+    return min(max(quiet_s * _OF_QUIET, cost_s * _OF_COST), LONGEST_S)

@@ -11,7 +11,7 @@ from io import BytesIO
 from itertools import chain, islice
 from typing import Any, BinaryIO
 
-from parallelrun_worker.tables.ranges import read_range
+from parallelrun_worker.tables.elsewhere import read_range
 from parallelrun_worker.tables.table_format import Piece, Records, TableFormat
 from parallelrun_worker.tables.values import int_column
 

@@ -12,9 +12,8 @@ from typing import Any, Final
 from parallelrun_core.computes.containers import Containers
 from parallelrun_core.computes.launch import Launch
 from parallelrun_core.names.computes import built_image_of
-from parallelrun_provisioner.engines.agent_kit import KIT, PROGRAM
 from parallelrun_provisioner.engines.docker.settings import DockerSettings, Mount, words
-from parallelrun_provisioner.engines.interface import LaunchRefused
+from parallelrun_provisioner.engines.interface import KIT, PROGRAM, LaunchRefused
 
 CLUSTER: Final = "parallelrun.cluster"
 COMPUTE: Final = "parallelrun.compute"

@@ -11,8 +11,7 @@ from typing import Any, Final
 
 from parallelrun_core.computes.kinds.kubernetes import KubernetesCompute, Placement
 from parallelrun_core.computes.launch import Launch
-from parallelrun_provisioner.engines.agent_kit import KIT, PROGRAM
-from parallelrun_provisioner.engines.interface import LaunchRefused
+from parallelrun_provisioner.engines.interface import KIT, PROGRAM, LaunchRefused
 from parallelrun_provisioner.engines.kubernetes.settings import KubernetesSettings, words
 
 CLUSTER: Final = "parallelrun.io/cluster"

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from parallelrun_core.computes.kinds.swarm import SwarmCompute
 from parallelrun_core.computes.launch import Launch
-from parallelrun_provisioner.engines.agent_kit import KIT
 from parallelrun_provisioner.engines.docker.container import (
     CAPABILITIES,
     environment,
@@ -19,7 +18,7 @@ from parallelrun_provisioner.engines.docker.container import (
     seen,
 )
 from parallelrun_provisioner.engines.docker.settings import DockerSettings, words
-from parallelrun_provisioner.engines.interface import LaunchRefused
+from parallelrun_provisioner.engines.interface import KIT, LaunchRefused
 
 # Where a swarm puts secrets: the folder of that name in our image is closed to an agent that stays root.
 _SECRET: Final = "/run/secrets/redis"  # noqa: S105 - where it is, not what it is
