@@ -24,6 +24,8 @@ BENCHMARKS = {
     "one_by_one": "the same, one mini-batch in flight for each worker",
     "hashing": "real work on 64 KB files, compared with other systems",
     "store": "inputs in an object store, compared with loops over it and with local files",
+    "images": "JPEGs through a network of torch, compared with a loop in two processes and with other systems",
+    "gpu": "how busy a GPU is kept, by images and by texts, beside a loop of torch's DataLoader",
     "running": "what a cluster costs each second, idle and while workers work",
     "many": "very many mini-batches in one job",
     "auto_size": "sizes of mini-batches that a job chooses, beside given ones",

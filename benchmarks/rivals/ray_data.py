@@ -12,7 +12,7 @@ import numpy as np
 import ray.data
 
 from benchmarks.rivals.ray_session import session
-from benchmarks.rivals.work import EACH, WORKERS, Run, Work
+from benchmarks.rivals.work import WORKERS, Run, Work
 
 _STORE_BYTES = 2 << 30
 
@@ -28,13 +28,14 @@ class Actor:
 
 
 def _run(work: Work, mini_batches: list[list[str]]) -> Iterable[list[str]]:
+    each = max(map(len, mini_batches))
     paths = ray.data.from_items([path for paths in mini_batches for path in paths])
     # Half a CPU each: with a whole one there would be none left for the tasks that make the blocks.
-    done = paths.map_batches(Actor, fn_constructor_args=(work,), batch_size=EACH, concurrency=WORKERS, num_cpus=0.5)
+    done = paths.map_batches(Actor, fn_constructor_args=(work,), batch_size=each, concurrency=WORKERS, num_cpus=0.5)
     rows = []
     for row in done.iter_rows():
         rows.append(row["item"])
-        if len(rows) == EACH:
+        if len(rows) == each:
             yield rows
             rows = []
     if rows:

@@ -20,10 +20,12 @@ from benchmarks.rivals import work
 def main(system: str, what: str, folder: str, files: str, *surroundings: str) -> None:
     """Measure one round and print the result."""
     scratch, redis_server = surroundings
-    todo = work.mini_batches_of(Path(folder), int(files))
+    todo = work.mini_batches_of(Path(folder), int(files), work.EACH_OF.get(what, work.EACH))
     output = Path(scratch) / "output.txt"
     rival = import_module(f"benchmarks.rivals.{system}")
     with rival.ready(work.WORKS[what], Path(scratch), redis_server) as run:
+        if what == "images":  # whoever keeps their processes has loaded the network
+            list(run([todo[0][:1]] * 4 * work.WORKERS))
         cpu, began = cpu_seconds([os.getpid()]), time.perf_counter()
         with output.open("w") as file:
             file.writelines(work.lines(run(todo)))

@@ -7,9 +7,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
+from benchmarks.image_model import classify
+
 WORKERS: Final = 2
 EACH: Final = 10
 """Paths in a mini-batch."""
+EACH_OF: Final = {"images": 32}
+"""The same for work that has another number."""
 
 Work = Callable[[list[str]], list[str]]
 Run = Callable[[list[list[str]]], Iterable[list[str]]]
@@ -33,13 +37,13 @@ def hash_files(paths: list[str]) -> list[str]:
     return rows
 
 
-WORKS: Final[dict[str, Work]] = {"noop": echo, "hashing": hash_files}
+WORKS: Final[dict[str, Work]] = {"noop": echo, "hashing": hash_files, "images": classify}
 
 
-def mini_batches_of(folder: Path, files: int) -> list[list[str]]:
-    """The files of a folder that `data.files` created, by tens, without listing it."""
+def mini_batches_of(folder: Path, files: int, each: int = EACH) -> list[list[str]]:
+    """The files of a folder that `data.files` created, so many in each mini-batch, without listing it."""
     paths = [f"{folder}/img_{number:07d}.jpg" for number in range(files)]
-    return [paths[first : first + EACH] for first in range(0, files, EACH)]
+    return [paths[first : first + each] for first in range(0, files, each)]
 
 
 def lines(results: Iterable[list[str]]) -> Iterator[str]:
