@@ -21,13 +21,13 @@ pytestmark = pytest.mark.chaos
 
 ROOT = Path(__file__).parents[2]
 OF_FEW = (
-    "cancel.recorded", "fire.decided", "fire.launched", "retention.judged", "retention.marked", "retention.noticed",
-    "retention.removed", "retention.set_aside", "shuffle.after_rename", "shuffle.before_rename",
+    "cancel.recorded", "fire.decided", "fire.launched", "quota.reserved", "retention.judged", "retention.marked",
+    "retention.noticed", "retention.removed", "retention.set_aside", "shuffle.after_rename", "shuffle.before_rename",
     "step.decided", "step.launched",
 )  # fmt: skip
-"""Steps of a cancel (tests/security/test_forgotten_by_redis.py), of schedules (tests/integration/test_schedules.py), of
-retention (tests/unit/retention/test_sweep.py), of the grouping of rows by keys (tests/integration/test_shuffle.py), and
-of pipelines (tests/integration/test_pipelines.py)."""
+"""Steps of a cancel (tests/security/test_forgotten_by_redis.py), of quotas (tests/integration/api/test_quotas.py), of
+schedules (tests/integration/test_schedules.py), of retention (tests/unit/retention/test_sweep.py), of the grouping of
+rows by keys (tests/integration/test_shuffle.py), and of pipelines (tests/integration/test_pipelines.py)."""
 TAKEOVER = "create.before_rename"
 IN_THE_DISK_PATH = [name for name in POINTS if name.startswith("commit.") or name.endswith(".before_sync")]
 

@@ -317,8 +317,13 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "agent.own_home": (Step("parallelrun_agent.users.rights:home_of", always("/root")),),
     # That workers of a job with more than its part of the slots are taken back.
     "agent.take_back": (Step("parallelrun_agent.jobs.slot_sharing:to_take_back", always([])),),
+    "quota.of_jobs": (
+        Step("parallelrun_api.people.quotas:Quotas.check", nothing),
+        Step("parallelrun_api.people.quotas:Quotas.reserved", lambda *_, **__: nullcontext()),
+    ),
+    # That requests which come at the same moment count each other.
+    "quota.reserved": (Step("parallelrun_api.people.quotas:Quotas.reserved", lambda *_, **__: nullcontext()),),
     # What tells Redis again which jobs are paused.
-    "quota.of_jobs": (Step("parallelrun_api.people.quotas:Quotas.check", nothing),),
     "job.orders": (
         Step("parallelrun_core.intake.reopening:effective_control", always(NO_CONTROL)),
         Step("parallelrun_core.intake.launching:effective_control", always(NO_CONTROL)),

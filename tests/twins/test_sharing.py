@@ -15,6 +15,7 @@ from parallelrun_agent.policy.fair_share import Claim
 from tests.integration import test_sharing as sharing
 from tests.integration.api import test_oidc as oidc
 from tests.integration.api import test_people as people
+from tests.integration.api import test_quotas as quotas
 from tests.integration.api.conftest import Site
 from tests.oidc_server import OidcServer
 from tests.twins import sabotage
@@ -50,6 +51,12 @@ def test_a_pause_that_is_forgotten_is_found() -> None:
 def test_a_server_that_counts_no_jobs_of_an_owner_is_found(redis_url: str, redis: Redis, tmp_path: Path) -> None:
     with expect_failure():
         people.check_quotas(redis_url, redis, tmp_path, Site.made(tmp_path), "quota.of_jobs")
+
+
+@pytest.mark.integration
+def test_servers_that_only_look_before_they_accept_are_found(redis_url: str, redis: Redis, tmp_path: Path) -> None:
+    with expect_failure():
+        quotas.check_submissions_at_the_same_moment(redis_url, tmp_path, Site.made(tmp_path), "quota.reserved")
 
 
 def test_a_node_that_forgets_quotas_is_found() -> None:

@@ -52,7 +52,6 @@ from parallelrun_core.store.job_views import JobViews
 from parallelrun_core.store.nodes import NodeRegistry
 from parallelrun_core.store.provisioning import Provisioning
 from parallelrun_core.store.registry import Registry
-from parallelrun_core.store.slot_quotas import SlotQuotas
 from parallelrun_core.store.usage import UsageStore
 from parallelrun_core.wire.states import TERMINAL
 
@@ -155,7 +154,7 @@ def build_context(settings: ApiSettings) -> Context:
     jobs = JobReader(settings.root, registry, floor)
     checks = PathChecks(root=settings.root, places=settings.places)
     catalog = ComputeCatalog(settings.root, settings.sealing_key)
-    quotas = Quotas(settings.root, registry, SlotQuotas(client), settings.sealing_key)
+    quotas = Quotas(settings.root, registry, client, settings.sealing_key)
     submissions = Submissions(settings.root, catalog, checks, client, floor, quotas=quotas)
     assets = AssetService(settings.root, settings.places, lambda: settings.site)
     schedules = ScheduleService(settings.root, submissions, checks, registry, names=assets.names)
@@ -190,7 +189,7 @@ def build_context(settings: ApiSettings) -> Context:
         feeds=feeds,
         submissions=submissions,
         cancels=Cancels(settings.root, client),
-        reopenings=Reopenings(settings.root, client),
+        reopenings=Reopenings(settings.root, client, quotas),
         removals=Removals(settings.root, registry),
         registrar=Registrar(submissions, jobs, registry),
         computes=ComputeService(settings.root, catalog, registry, Provisioning(client)),

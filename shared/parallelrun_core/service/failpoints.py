@@ -22,6 +22,7 @@ from typing import Final
 POINTS: Final = {
     "key.written": "api",
     "key.claimed": "api",
+    "quota.reserved": "api",
     "create.before_rename": "api",
     "api.accepted": "api",
     "cancel.recorded": "api",

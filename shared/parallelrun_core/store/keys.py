@@ -47,6 +47,10 @@ NODES_STACKS: Final = PREFIX + "nodes:stacks"
 SUBMISSIONS: Final = PREFIX + "submissions:"
 """hash with a time to live, for each minute: owner → jobs that they have submitted in it."""
 
+RESERVATIONS: Final = PREFIX + "reservations:"
+"""hash with a time to live, for each owner: job that is being accepted → until when it counts for quotas, in seconds
+since the epoch; `changes` → how many have ended."""
+
 USAGE: Final = PREFIX + "usage"
 """hash: owner → slot-seconds of late, and when they were that, in seconds since the epoch."""
 

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 _REMEMBER_S = 7 * 86_400  # after that, the job is read from its folder
 _STATUSES: Final = 4_000
 """Jobs of which the status is remembered as it was read last."""
-_SUBMISSIONS_S: Final = 120
 FOR_OTHERS: Final = -1
 BETWEEN_OUTPUTS: Final = b"\0"
 """What no path has."""
@@ -129,14 +128,6 @@ class Registry:
             for job_id in job_ids:
                 pipe.hget(JobKeys(job_id).job, "priority")
             return {job_id: _text(raw) for job_id, raw in zip(job_ids, pipe.execute(), strict=True)}
-
-    def count_submission(self, owner: str, minute: int) -> int:
-        """Count one more submission of an owner; returns how many there were in this minute."""
-        key = f"{keys.SUBMISSIONS}{minute}"
-        with self._redis.pipeline(transaction=True) as pipe:
-            pipe.hincrby(key, owner, 1)
-            pipe.expire(key, _SUBMISSIONS_S)
-            return int(pipe.execute()[0])
 
     def active_jobs(self) -> list[str]:
         """Jobs that may need a leader or agents, oldest first."""

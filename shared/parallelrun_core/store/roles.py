@@ -67,7 +67,7 @@ _RIGHTS: Final[dict[Role, _Rights]] = {
     Role.API: _Rights(
         _JOBS_AND_QUEUES,
         f"{_CONNECTING} {_TRANSACTIONS} {_HASHES} {_RQ} llen pttl xadd xread",
-        ("reopen", "statuses", "transition", "wake"),
+        ("reopen", "reserve", "statuses", "transition", "wake"),
     ),
     Role.MASTER: _Rights(
         _JOBS_AND_QUEUES,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -13,14 +14,18 @@ from parallelrun_api.people.person import CURRENT
 from parallelrun_core.documents.codecs import FieldsCodec
 from parallelrun_core.documents.collection import Definitions
 from parallelrun_core.documents.file_store import FileStore
-from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound, ParallelRunError
+from parallelrun_core.errors import Conflict, CorruptLog, NewerSchema, NotFound, ParallelRunError
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.lru_cache import LruCache
 from parallelrun_core.plurals import counted
 from parallelrun_core.retention.sizes import SizesByOwner
+from parallelrun_core.service import failpoints
+from parallelrun_core.store.connection import CONNECTION_ERRORS
+from parallelrun_core.store.reservations import Reservations, Reserving, Verdict
 from parallelrun_core.store.slot_quotas import EVERYBODY, SlotQuotas
 
 if TYPE_CHECKING:
+    from parallelrun_core.store.connection import Redis
     from parallelrun_core.store.registry import Registry
 
 _FOLDER: Final = "quotas"
@@ -65,10 +70,13 @@ class Quotas:
         key: seals each document, as that of computes; empty: no seals.
     """
 
-    def __init__(self, root: Path, registry: Registry, told: SlotQuotas, key: bytes = b"") -> None:
+    def __init__(self, root: Path, registry: Registry, redis: Redis, key: bytes = b"") -> None:
         self._root: Final = root
         self._registry: Final = registry
-        self._told: Final = told
+        self._told: Final = SlotQuotas(redis)
+        self._reservations: Final = Reservations(redis)
+        self._reserved: Final = dict[str, str]()
+        """Jobs that this server has created, and Redis may not know, with their owners."""
         self._sizes: Final = SizesByOwner(root)
         self._owners: Final = LruCache[str](_JOBS)
         self.documents: Final = Definitions(
@@ -105,7 +113,7 @@ class Quotas:
         return self._sizes.all()
 
     def check(self) -> None:
-        """Make sure that the person of this request may submit one more job, and count it.
+        """Make sure that the person of this request may submit one more job now; nothing is counted.
 
         Raises:
             QuotaExceeded: they may not; says what their quota is, and what to do.
@@ -121,22 +129,77 @@ class Quotas:
                 "(`parallelrun job delete`), or ask an admin of this cluster for more (`parallelrun quota set`). What "
                 "is deleted counts no more after the next sweep, within an hour."
             )
-        if quota.jobs is not None and (count := self._active_jobs(owner)) >= quota.jobs:
-            raise QuotaExceeded(
-                f"{owner} has {count:,} jobs that have not ended, and may have {quota.jobs:,}: wait until one has "
-                "ended, cancel one, or ask an admin of this cluster for more (`parallelrun quota set`)."
-            )
-        if (most := quota.submissions_per_minute) is not None:
-            minute = int(time.time() // 60)
-            if self._registry.count_submission(owner, minute) > most:
-                raise QuotaExceeded(
-                    f"{owner} may submit {counted(most, 'job')} in a minute: wait for the next one, submit one job "
-                    "with more inputs, or ask an admin of this cluster for more (`parallelrun quota set`)."
-                )
+        if quota.jobs is not None and (count := len(self._active_jobs(owner))) >= quota.jobs:
+            raise _too_many_jobs(owner, count, quota.jobs)
+        most = quota.submissions_per_minute
+        if most is not None and self._reservations.submissions(owner, self._registry.now()) >= most:
+            raise _too_many_submissions(owner, most)
 
-    def _active_jobs(self, owner: str) -> int:
+    @contextmanager
+    def reserved(self, job_id: str, owner: str, *, is_submission: bool = True) -> Iterator[None]:
+        """Let a job count from now on, while it is created inside, or begins anew.
+
+        However many requests come at the same moment, to any of a cluster's servers, no more jobs are created than a
+        quota has. The job counts until `confirm`, if this server dies for two minutes; it is released if what is
+        inside raises.
+
+        Args:
+            owner: of the job. If an admin makes it for them, no quota is asked for.
+            is_submission: it counts for the submissions per minute.
+
+        Raises:
+            QuotaExceeded: they may have no more.
+            RedisError: Redis is away.
+        """
+        quota = self.of(owner) if owner == CURRENT.get().owner else QuotaLimits(name=owner)
+        most_submissions = quota.submissions_per_minute if is_submission else None
+        if quota.jobs is None and most_submissions is None:
+            yield
+            return
+        wish = Reserving(
+            owner=owner,
+            job_id=job_id,
+            most_jobs=quota.jobs,
+            most_submissions=most_submissions,
+            now=self._registry.now(),
+        )
+        self._reserve(wish)
+        failpoints.reach("quota.reserved")
+        try:
+            yield
+        except (FileExistsError, Conflict):  # another request makes the same job, and has its reservation
+            raise
+        except BaseException:
+            with suppress(*CONNECTION_ERRORS):  # it ends by itself
+                self._reservations.release(wish)
+            raise
+        self._reserved[job_id] = owner
+
+    def confirm(self, job_id: str) -> None:
+        """End the reservation of a job that Redis knows now, and that counts as a job from now on."""
+        owner = self._reserved.pop(job_id, None)
+        if owner is not None:
+            with suppress(*CONNECTION_ERRORS):  # it ends by itself
+                self._reservations.confirm(owner, job_id)
+
+    def _reserve(self, wish: Reserving) -> None:
+        """Reserve a job. Raises QuotaExceeded, RedisError."""
+        while True:
+            changes = self._reservations.changes(wish.owner)
+            active = self._active_jobs(wish.owner) if wish.most_jobs is not None else []
+            verdict, count = self._reservations.reserve(wish, active, changes)
+            if verdict is Verdict.RESERVED:
+                return
+            if verdict is Verdict.JOBS:
+                raise _too_many_jobs(wish.owner, count, wish.most_jobs or 0)
+            if verdict is Verdict.SUBMISSIONS:
+                raise _too_many_submissions(wish.owner, wish.most_submissions or 0)
+
+    def _active_jobs(self, owner: str) -> list[str]:
+        """Return the jobs of an owner that have not ended."""
         job_ids = [job_id for job_id in self._registry.active_jobs() if self._owner_of(job_id) == owner]
-        return sum(state is not None and not state.is_terminal for state in self._registry.states(job_ids))
+        states = zip(job_ids, self._registry.states(job_ids), strict=True)
+        return [job_id for job_id, state in states if state is not None and not state.is_terminal]
 
     def _owner_of(self, job_id: str) -> str:
         owner = self._owners.get(job_id)
@@ -147,6 +210,21 @@ class Quotas:
                 return _STEP
             owner = self._owners.put(job_id, record.owner if record.parent is None else _STEP)
         return owner
+
+
+def _too_many_jobs(owner: str, count: int, most: int) -> QuotaExceeded:
+    verb = "has" if count == 1 else "have"
+    return QuotaExceeded(
+        f"{owner} has {counted(count, 'job')} that {verb} not ended, and may have {most:,}: wait until one has ended, "
+        "cancel one, or ask an admin of this cluster for more (`parallelrun quota set`)."
+    )
+
+
+def _too_many_submissions(owner: str, most: int) -> QuotaExceeded:
+    return QuotaExceeded(
+        f"{owner} may submit {counted(most, 'job')} in a minute: wait for the next one, submit one job with more "
+        "inputs, or ask an admin of this cluster for more (`parallelrun quota set`)."
+    )
 
 
 def _quota(fields: dict[str, Any]) -> QuotaLimits:

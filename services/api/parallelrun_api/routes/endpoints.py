@@ -112,7 +112,7 @@ def delete_batch_endpoint(endpoint: Name, context: Ctx) -> Response:
     status_code=202,
     response_model=Job,
     response_description="The job is accepted, durably.",
-    responses=problems(400, 403, 404, 409, 413, 415),
+    responses=problems(400, 403, 404, 409, 413, 415, 429),
     openapi_extra=document_body(_INVOCATION, "What is given: data, and settings other than the deployment's."),
 )
 async def invoke_batch_endpoint(

@@ -107,7 +107,7 @@ Moment = Annotated[datetime, BeforeValidator(_written_as_a_time)]
     status_code=202,
     response_model=Job,
     response_description="The job is accepted, durably.",
-    responses={202: {"headers": {**_LOCATION, **_ETAG}}, **problems(403, 409, 413, 415, 507)},
+    responses={202: {"headers": {**_LOCATION, **_ETAG}}, **problems(403, 409, 413, 415, 429, 507)},
     openapi_extra=_SUBMIT_BODY,
 )
 async def submit(

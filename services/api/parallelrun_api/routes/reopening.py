@@ -44,7 +44,7 @@ class Retry(Resume):
     status_code=202,
     response_model=Job,
     response_description="The job is queued again.",
-    responses=problems(400, 403, 404, 409),
+    responses=problems(400, 403, 404, 409, 429),
 )
 def resume(job_id: JobId, context: Ctx, wish: Resume | None = None) -> Response:
     """Continue a failed or canceled job, or one that Redis has lost: run its mini-batches that have no result yet.
@@ -67,7 +67,7 @@ def resume(job_id: JobId, context: Ctx, wish: Resume | None = None) -> Response:
     status_code=202,
     response_model=Job,
     response_description="The job is queued again.",
-    responses=problems(400, 403, 404, 409),
+    responses=problems(400, 403, 404, 409, 429),
 )
 def retry(job_id: JobId, context: Ctx, wish: Retry | None = None) -> Response:
     """Try failed mini-batches again, and items of others that have failed alone, into the same output.

@@ -21,7 +21,7 @@ _PROBLEMS: Final = {
     416: "The file has no such bytes.",
     421: "The Host header names another server.",
     422: "Something in the request is not valid; `errors` lists everything.",
-    429: "Too many such requests are being answered right now.",
+    429: "Too many such requests are being answered right now, or a quota of this person is used up.",
     431: "The path, its query and the headers together are over a limit.",
     503: "Redis or the storage can't be used right now.",
     507: "There is too little free space on the cluster's volume.",

@@ -140,7 +140,7 @@ def disable_schedule(schedule: Name, context: Ctx) -> Response:
     status_code=202,
     response_model=Job,
     response_description="The job is accepted, durably.",
-    responses=problems(403, 404, 409),
+    responses=problems(403, 404, 409, 429),
 )
 async def trigger_schedule(
     schedule: Name,

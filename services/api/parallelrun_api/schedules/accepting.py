@@ -129,6 +129,7 @@ class ScheduleService:
         Raises:
             NotFound: there is no such schedule.
             KeyReused: the key was used for something else.
+            QuotaExceeded: the person has as many jobs as they may have.
             RedisError: Redis is away; nothing has happened.
         """
         revision = self.store.get(name)
@@ -146,7 +147,8 @@ class ScheduleService:
         )
         folder = JobFolder(self._root, job_id)
         try:
-            folder.create_with(record, None)
+            with self._submissions.reserved(job_id, record.owner):
+                folder.create_with(record, None)
         except FileExistsError:  # by an earlier request with this key
             return job_id
         fire = FireRecord(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -32,6 +33,7 @@ from parallelrun_core.wire.costs import usd_text
 from parallelrun_core.wire.states import JobState
 
 if TYPE_CHECKING:
+    from parallelrun_api.people.quotas import Quotas
     from parallelrun_core.store.connection import Redis
 
 log = telemetry.logger()
@@ -45,8 +47,9 @@ _FOR_GOOD: Final = ("THRESHOLD_CROSSED", "COMMAND_FAILED", "NO_ROWS", "EMPTY_INP
 class Reopenings:
     """Begins new generations of jobs."""
 
-    def __init__(self, root: Path, redis: Redis) -> None:
+    def __init__(self, root: Path, redis: Redis, quotas: Quotas | None = None) -> None:
         self._root = root
+        self._quotas = quotas
         self._computes = ComputeCatalog(root)
         self._redis = redis
         self._registry = Registry(redis)
@@ -58,6 +61,7 @@ class Reopenings:
             NotFound: there is no such job.
             Unavailable: it has just ended, and is being cleaned up.
             Conflict: it has not ended, it has completed and its output is there, or it would fail again at once.
+            QuotaExceeded: its owner has as many jobs as they may have.
         """
         folder = self._reopenable(job_id)
         result = folder.result()
@@ -84,6 +88,7 @@ class Reopenings:
             NotFound: there is no such job.
             Conflict: it has not ended, nothing has failed, or it would write into a version of an asset.
             InvalidInput: one of the mini-batches has not failed.
+            QuotaExceeded: its owner has as many jobs as they may have.
         """
         folder = self._reopenable(job_id)
         record = folder.record()
@@ -146,10 +151,19 @@ class Reopenings:
             accept_changed_inputs=accept_changed_inputs,
             budget_usd=budget_usd,
         )
-        reopen(self._registry, folder, reopening)
+        with self._counted(record):
+            reopen(self._registry, folder, reopening)
+        if self._quotas is not None:
+            self._quotas.confirm(folder.job_id)
         # Not under the name of the first call: RQ may still be removing its entry.
         ask_for_leader(self._redis, folder.job_id, attempt=f"again-{folder.generation()}")
         log.info("job_reopened", job_id=folder.job_id, generation=folder.generation(), retry_failed=retry_failed)
+
+    def _counted(self, record: JobRecord) -> AbstractContextManager[None]:
+        """Let the job count for its owner's quota while it begins anew. Raises QuotaExceeded."""
+        if self._quotas is None or record.parent is not None:  # a step counts with its pipeline
+            return nullcontext()
+        return self._quotas.reserved(record.job_id, record.owner, is_submission=False)
 
     def _check_parent(self, record: JobRecord) -> None:
         """Make sure that no pipeline around it is at work: that has seen the end of this job, and goes by it.

@@ -6,6 +6,7 @@ The order of the steps ensures that:
     2. snapshot of the code             beside the store; moved into it once all of it is good and on disk; of a
                                         pipeline, that of each step
     3. claim of the idempotency key     durable: from now on the key stands for this job; only if there is a key
+       place in the quota               on Redis, for two minutes or until step 5: no other request can take it
     4. job folder with job.json         durable: this is the moment of acceptance; with `resume_from`, all that is taken
                                         over from the earlier job appears together with it
     5. Redis: the job, a call for a leader
@@ -20,6 +21,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -116,7 +118,9 @@ class Submissions:
         if not key:
             self._check_quota()
             job_id = new_job_id()
-            self._create(job_id, upload, self._prepare(job_id, upload), traceparent, is_alone=True)
+            prepared = self._prepare(job_id, upload)
+            with self.reserved(job_id, CURRENT.get().owner):
+                self._create(job_id, upload, prepared, traceparent, is_alone=True)
             return job_id
         job_id = self._keys.job_of(key, upload.sha256, now=now) or new_job_id()
         if self._is_accepted(job_id):
@@ -132,12 +136,24 @@ class Submissions:
             raise
         job_id = self._keys.claim(key, upload.sha256, job_id, now=now)
         failpoints.reach("key.claimed")
-        self._create(job_id, upload, prepared, traceparent, is_alone=False)
+        if self._is_accepted(job_id):
+            return job_id  # another server was faster
+        with self.reserved(job_id, CURRENT.get().owner):
+            self._create(job_id, upload, prepared, traceparent, is_alone=False)
         return job_id
 
     def _check_quota(self) -> None:
         if self._quotas is not None:
             self._quotas.check()
+
+    def reserved(self, job_id: str, owner: str) -> AbstractContextManager[None]:
+        """Let a job that is created inside count for its owner's quota, until it is registered (`Quotas.reserved`).
+
+        Raises:
+            QuotaExceeded: they may have no more.
+            RedisError: Redis is away.
+        """
+        return nullcontext() if self._quotas is None else self._quotas.reserved(job_id, owner)
 
     def prepare(self, upload: SubmittedForm) -> JobRecord:
         """Do for a job that is made later, maybe many times, all that comes before its creation; it has no id yet.
@@ -195,6 +211,8 @@ class Submissions:
             RedisError: Redis is away.
         """
         register(self._redis, JobFolder(self._root, job_id))
+        if self._quotas is not None:
+            self._quotas.confirm(job_id)
 
     def _is_accepted(self, job_id: str) -> bool:
         folder = JobFolder(self._root, job_id).path
