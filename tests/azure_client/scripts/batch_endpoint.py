@@ -47,6 +47,9 @@ assert [each.name for each in ml_client.batch_deployments.list(endpoint_name=nam
 job = ml_client.batch_endpoints.invoke(endpoint_name=name, input=Input(type=AssetTypes.URI_FOLDER, path="./data"))
 ml_client.jobs.stream(job.name)
 assert ml_client.jobs.get(job.name).status == "Completed"
+assert [each.name for each in ml_client.batch_endpoints.list_jobs(name)] == [job.name]
+(listed,) = ml_client.batch_deployments.list_jobs(name, name="first")
+assert listed.name == job.name
 (scoring,) = ml_client.jobs.list(parent_job_name=job.name)
 ml_client.jobs.download(scoring.name, output_name="score", download_path="out-batch")
 (rows,) = Path("out-batch").rglob("predictions.csv")

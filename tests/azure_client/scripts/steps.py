@@ -1,12 +1,15 @@
 """What notebooks ask of the steps of a pipeline, and of jobs that have ended; filters of lists."""
 
 import io
+import os
 import sys
+import time
 from contextlib import redirect_stdout
 from pathlib import Path
 
+import requests
 from azure.ai.ml import MLClient, load_job
-from azure.core.exceptions import ResourceNotFoundError
+from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
 from azure.identity import DefaultAzureCredential
 
 ml_client = MLClient.from_config(credential=DefaultAzureCredential())
@@ -19,6 +22,15 @@ def printed(name):
         ml_client.jobs.stream(name)
     print(lines.getvalue(), file=sys.stderr)
     return lines.getvalue()
+
+
+def of_the_command_line():
+    """The ids of the jobs that the command line lists."""
+    url = os.environ["AZUREML_DEV_URL_MFE"].removesuffix("/azure")
+    answer = requests.get(
+        f"{url}/v1/jobs", headers={"Authorization": f"Bearer {os.environ['IDENTITY_HEADER']}"}, timeout=60
+    )
+    return [each["id"] for each in answer.json()["items"]]
 
 
 job = load_job("steps.yml", params_override=[{"tags": {"of": ml_client.workspace_name}}])
@@ -69,6 +81,25 @@ assert len(list(ml_client.jobs.list(parent_job_name=job.name, max_results=1))) i
 ml_client.jobs.archive(one.name)
 assert one.name not in [each.name for each in ml_client.jobs.list()]
 assert one.name in [each.name for each in ml_client.jobs.list(list_view_type="ArchivedOnly")]
+assert only.name not in of_the_command_line()
+ml_client.jobs.restore(one.name)
+assert only.name in of_the_command_line()
+assert one.name in [each.name for each in ml_client.jobs.list()]
+if hasattr(ml_client.jobs, "update"):
+    updated = ml_client.jobs.update(one.name, display_name="Another", description="of it", tags={"color": "green"})
+    assert (updated.display_name, updated.description) == ("Another", "of it")
+    assert updated.tags["color"] == "green"
+if hasattr(ml_client.jobs, "begin_delete"):
+    deadline = time.monotonic() + 300
+    while True:
+        try:
+            ml_client.jobs.begin_delete(one.name).result()
+            break
+        except HttpResponseError as error:  # it has just ended, and is being cleared up
+            assert "Try again" in str(error), str(error)
+            assert time.monotonic() < deadline, str(error)
+            time.sleep(0.5)
+    assert one.name not in [each.name for each in ml_client.jobs.list(list_view_type="All")]
 try:
     ml_client.jobs.get("no_such_job")
 except ResourceNotFoundError as error:

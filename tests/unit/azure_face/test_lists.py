@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
-from parallelrun_api.azure import assets, endpoints, schedules
+from parallelrun_api.azure import assets, endpoint_jobs, endpoints, schedules
 from parallelrun_api.http.concurrency import ConcurrencyLimiter
 from parallelrun_api.http.errors import TooManyReads
 
@@ -18,6 +18,7 @@ LISTS: list[tuple[Callable[..., Coroutine[Any, Any, Any]], dict[str, str]]] = [
     (schedules.list_schedules, {}),
     (endpoints.list_endpoints, {}),
     (endpoints.list_deployments, {"name": "scoring"}),
+    (endpoint_jobs.list_endpoint_jobs, {"name": "scoring"}),
 ]
 
 
@@ -26,7 +27,7 @@ def test_a_list_is_read_in_the_lane_of_lists(
     route: Callable[..., Coroutine[Any, Any, Any]], names: dict[str, str]
 ) -> None:
     full = ConcurrencyLimiter(at_once=1, waiting=-1)
-    face = SimpleNamespace(context=SimpleNamespace(job_lists=full, endpoints=SimpleNamespace(all=list)))
+    face = SimpleNamespace(context=SimpleNamespace(job_lists=full, endpoints=SimpleNamespace(all=list, get=str)))
     request = Request({"type": "http", "method": "GET", "path": "/azure/x", "query_string": b"", "headers": []})
 
     with pytest.raises(TooManyReads):

@@ -11,8 +11,8 @@ from fastapi import APIRouter, Request, Response
 from parallelrun_api.azure.answers import FaceRoute, answer, begun
 from parallelrun_api.azure.bodies import read_body
 from parallelrun_api.azure.deployments import data_given, deployment_document
+from parallelrun_api.azure.endpoint_jobs import batch_job
 from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, own_url, scope_of
-from parallelrun_api.azure.job_answers import status_of
 from parallelrun_api.azure.masking import check_not_masked, masked
 from parallelrun_api.azure.payload_store import Sent
 from parallelrun_api.azure.resolving import FaceNames
@@ -116,14 +116,7 @@ async def invoke(name: str, request: Request, face: FaceOf) -> Response:
     job_id = await run_sync(_accepting(face).invoke, name, invocation, "")
     await run_sync(lambda: face.names.change(job_id, is_batch=True))
     await context.registrar.register(job_id)
-    job = await run_sync(context.jobs.submitted, job_id)
-    job_fields = {
-        "id": f"{scope_of(request)}/jobs/{job_id}",
-        "name": job_id,
-        "type": "Microsoft.MachineLearningServices/workspaces/batchEndpoints/jobs",
-        "properties": {"status": status_of(job), "name": job_id},
-    }
-    return answer(job_fields, 201)
+    return answer(batch_job(request, await run_sync(context.jobs.submitted, job_id)), 201)
 
 
 def _sent_in(document: object) -> tuple[Mapping[str, Any], Mapping[str, Any]]:

@@ -45,7 +45,7 @@ def job_answer(
     properties = {
         **sent,
         "status": status_of(job),
-        "isArchived": bool(remembered.get("is_archived")),
+        "isArchived": job.archived or bool(remembered.get("is_archived")),
         "services": services(request, job),
         "properties": {**(sent.get("properties") or {}), "parallelrun.job_id": job.id},
         "tags": {str(key): str(value) for key, value in (sent.get("tags") or {}).items()},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -23,12 +23,16 @@ from parallelrun_api.http.paging import clamped, decode_token, encode_token
 from parallelrun_api.people.person import CURRENT
 from parallelrun_api.submission.upload import SubmittedForm
 from parallelrun_api.views.jobs import JobFilter
+from parallelrun_api.views.marked import check_not_deleted
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.intake.reading import read_job
+from parallelrun_core.retention.marks import Marks
 
 router = APIRouter(prefix=WORKSPACE, include_in_schema=False, route_class=FaceRoute)
 
 _PAGE: Final = 50
+_FILTERS: Final = ("listViewType", "tag", "properties", "assetName", "scheduleId", "scheduled")
+"""The filters of the list of jobs, as its clients call them."""
 _CHANGEABLE: Final = ("displayName", "description", "tags", "properties")
 
 
@@ -70,37 +74,44 @@ async def list_jobs(request: Request, face: FaceOf) -> Response:
     before = decode_token(query["$skip"], "azure-jobs", 1)[0] if query.get("$skip") else ""
     most = query.get("$top", "")
     limit = clamped(int(most)) if most.isdecimal() and len(most) < 6 else _PAGE
-    view = query.get("listViewType", "ActiveOnly")
-    tag, schedule = query.get("tag", ""), query.get("scheduleId", "")
-    scheduled = query.get("scheduled", "").lower()
+    filters = tuple((name, query[name]) for name in _FILTERS if query.get(name))
     owner = CURRENT.get().only_owner
 
     def encoded() -> dict[str, Any]:
-        jobs, last = face.context.jobs.page(JobFilter(owner=owner), before=before, limit=limit)
-        answers = [job_answer(face, request, job) for job in jobs]
-        archived = {"ActiveOnly": (False,), "ArchivedOnly": (True,)}.get(view, (False, True))
-        of_view = [each for each in answers if each["properties"]["isArchived"] in archived]
-        of_schedule = _made_by(face, [schedule]) if schedule else None
-        of_any = _made_by(face, face.context.schedules.store.names()) if scheduled in ("true", "false") else frozenset()
-        value = {
-            "value": [
-                each
-                for each in of_view
-                if _has_tag(each, tag)
-                and (of_schedule is None or _id_of(each) in of_schedule)
-                and (scheduled not in ("true", "false") or (_id_of(each) in of_any) == (scheduled == "true"))
-            ]
-        }
-        if last:
-            token = encode_token("azure-jobs", last)
-            path = request.url.path.removeprefix("/azure")
-            query = {"$skip": token, "listViewType": view, "tag": tag, "scheduleId": schedule, "scheduled": scheduled}
-            filters = urlencode({key: text for key, text in query.items() if text}, safe="$")
-            value["nextLink"] = f"{own_url(request)}{path}?{filters}"  # type: ignore[assignment]
-        return value
+        return _page(face, request, dict(filters), owner, before=before, limit=limit)
 
-    key = ("azure", request.url.path, request.headers.get("host"), before, limit, view, tag, schedule, scheduled, owner)
+    key = ("azure", request.url.path, request.headers.get("host"), before, limit, filters, owner)
     return answer(await face.context.job_lists.run(key, encoded))
+
+
+def _page(
+    face: Face, request: Request, filters: Mapping[str, str], owner: str | None, *, before: str, limit: int
+) -> dict[str, Any]:
+    """A page of the jobs that a client asks for, and where the next one is."""
+    view = filters.get("listViewType", "ActiveOnly")
+    archived = {"ActiveOnly": (False,), "ArchivedOnly": (True,)}.get(view, (False, True))
+    job_filter = JobFilter(owner=owner, has_archived=True in archived)
+    jobs, last = face.context.jobs.page(job_filter, before=before, limit=limit)
+    schedule, scheduled = filters.get("scheduleId", ""), filters.get("scheduled", "").lower()
+    of_schedule = _made_by(face, [schedule]) if schedule else None
+    of_any = _made_by(face, face.context.schedules.store.names()) if scheduled in ("true", "false") else frozenset()
+    value: dict[str, Any] = {
+        "value": [
+            each
+            for each in (job_answer(face, request, job) for job in jobs)
+            if each["properties"]["isArchived"] in archived
+            and _has_tag(each, filters.get("tag", ""))
+            and _has_properties(each, filters.get("properties", ""))
+            and "assetName" not in filters  # jobs that materialize an asset: there are none
+            and (of_schedule is None or _id_of(each) in of_schedule)
+            and (scheduled not in ("true", "false") or (_id_of(each) in of_any) == (scheduled == "true"))
+        ]
+    }
+    if last:
+        path = request.url.path.removeprefix("/azure")
+        query = urlencode({"$skip": encode_token("azure-jobs", last), **filters}, safe="$")
+        value["nextLink"] = f"{own_url(request)}{path}?{query}"
+    return value
 
 
 def _has_tag(answer_fields: dict[str, Any], tag: str) -> bool:
@@ -108,6 +119,13 @@ def _has_tag(answer_fields: dict[str, Any], tag: str) -> bool:
     name, equals, value = tag.partition("=")
     tags = answer_fields["properties"]["tags"]
     return not tag or (name in tags and (not equals or tags[name] == value))
+
+
+def _has_properties(answer_fields: dict[str, Any], pairs: str) -> bool:
+    """Return whether a job has all properties of a list such as `a=b,c=d`."""
+    properties = answer_fields["properties"]["properties"]
+    named = (pair.partition("=") for pair in pairs.split(",") if pair)
+    return all(str(properties.get(name)) == value for name, _, value in named)
 
 
 def _id_of(answer_fields: dict[str, Any]) -> str:
@@ -124,6 +142,14 @@ def _made_by(face: Face, schedules: Iterable[str]) -> frozenset[str]:
     return frozenset(fire.job_id for fire in fires if fire.job_id)
 
 
+@router.delete("/jobs/{name}", name="delete_job")
+async def delete_job(name: str, face: FaceOf) -> Response:
+    """Delete a job that has ended."""
+    job_id = await run_sync(face.names.job_id, name)
+    await run_sync(face.context.removals.delete, job_id)
+    return Response(status_code=200)
+
+
 @router.post("/jobs/{name}/cancel", name="cancel")
 async def cancel_job(name: str, request: Request, face: FaceOf) -> Response:
     """Cancel a job; the answer comes at once, and the job ends when its work has."""
@@ -136,17 +162,22 @@ def change(face: Face, job_id: str, sent: dict[str, Any]) -> None:
     """Change what may change of a job: its labels, and whether it is archived.
 
     Raises:
-        NotFound: there is no such job.
+        NotFound: there is no such job, or it was deleted.
         InvalidInput: that would be more than is remembered.
+        Conflict: it is to be archived or restored, and is a step of a pipeline.
     """
-    face.context.jobs.folder(job_id).record()
+    folder = face.context.jobs.folder(job_id)
+    folder.record()
+    check_not_deleted(folder)
     before = face.names.of(job_id)
     changed = {**before.get("changed", {}), **{key: sent[key] for key in _CHANGEABLE if sent.get(key) is not None}}
     check_labels(changed)
-    fields: dict[str, Any] = {"changed": changed}
-    if isinstance(sent.get("isArchived"), bool):
-        fields["is_archived"] = sent["isArchived"]
-    face.names.change(job_id, **fields)
+    if sent.get("isArchived") is True:
+        face.context.removals.archive(job_id)
+    elif sent.get("isArchived") is False and Marks(folder).is_archived:
+        face.context.removals.restore(job_id)
+    of_earlier_releases = {"is_archived": False} if isinstance(sent.get("isArchived"), bool) else {}
+    face.names.change(job_id, changed=changed, **of_earlier_releases)
 
 
 def _upload(face: Face, sent: dict[str, Any]) -> SubmittedForm:

@@ -6,7 +6,18 @@ from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Depends
 
-from parallelrun_api.azure import assets, computes, endpoints, history, identity, jobs, rest, schedules, workspace
+from parallelrun_api.azure import (
+    assets,
+    computes,
+    endpoint_jobs,
+    endpoints,
+    history,
+    identity,
+    jobs,
+    rest,
+    schedules,
+    workspace,
+)
 from parallelrun_api.azure.access import check_access
 from parallelrun_api.azure.asset_store import AssetStore
 from parallelrun_api.azure.blobs import routes as blobs
@@ -32,6 +43,18 @@ def open_face(app: FastAPI, context: Context, token: Token) -> APIRouter:
         names=NameStore(settings.root, check_seen=context.access.check_job_seen),
     )
     router = APIRouter(redirect_slashes=False)
-    for module in (identity, workspace, computes, blobs, jobs, history, assets, schedules, endpoints, rest):
+    for module in (
+        identity,
+        workspace,
+        computes,
+        blobs,
+        jobs,
+        history,
+        assets,
+        schedules,
+        endpoints,
+        endpoint_jobs,
+        rest,
+    ):
         router.include_router(module.router, dependencies=[Depends(check_access)])
     return router

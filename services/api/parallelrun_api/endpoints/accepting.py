@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -35,6 +35,19 @@ from parallelrun_core.wire.masking import masked_spec
 if TYPE_CHECKING:
     from parallelrun_api.submission.submissions import Submissions
     from parallelrun_core.names.assets import Names
+
+
+def origin_note(endpoint: str, deployment: str) -> str:
+    """Return the note on a job that says which deployment has made it."""
+    return f"made by the deployment {deployment!r} of the batch endpoint {endpoint!r}"
+
+
+def is_made_by(notes: Iterable[str], endpoint: str, deployment: str = "") -> bool:
+    """Return whether a job with these notes was made by an endpoint, or by one of its deployments."""
+    if deployment:
+        return origin_note(endpoint, deployment) in notes
+    before, _, after = origin_note(endpoint, "|").partition("|")
+    return any(note.startswith(before) and note.endswith(after) for note in notes)
 
 
 class Endpoints:
@@ -180,7 +193,7 @@ class Endpoints:
             raise InvalidInput.at("/deployment_name", message, todo)
         deployment = self._store.deployment(name, called)
         reading = read_job(job_document(deployment, invocation), names=self._names)
-        origin = Note("", f"made by the deployment {called!r} of the batch endpoint {name!r}")
+        origin = Note("", origin_note(name, called))
         notes = (*(Note("", note) for note in deployment.notes), *reading.notes, origin)
         request_text = json.dumps(["invoke", name, document], sort_keys=True, default=str)
         upload = SubmittedForm(
