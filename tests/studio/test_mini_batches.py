@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -69,3 +71,14 @@ def test_mini_batches_that_failed_are_gone_through_by_keys_and_one_is_retried(op
     shown.cluster.result(job)
     page.goto(f"{shown.url}/jobs/{job}/mini-batches?id={failed[1]}")
     page.get_by_text("after 1 reopening").wait_for()
+
+
+def test_a_click_on_a_tab_asks_for_each_part_of_it_once(opened: Tab, shown: Studio) -> None:
+    page = opened.page
+    opened.open(f"/jobs/{shown.jobs['good']}")
+    asked = Counter[str]()
+    page.on("request", lambda request: asked.update([urlsplit(request.url).path.rpartition("/")[2]]))
+    page.get_by_role("link", name="Mini-batches", exact=True).click()
+    page.locator("canvas").wait_for()
+    page.locator("table.mini-batches").wait_for()
+    assert (asked["tiles"], asked["mini-batches"]) == (1, 1)

@@ -1,6 +1,6 @@
 // What a view has asked the server for, and asks again when that may have changed.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Asking } from "./asking";
 import { mustSignIn, type Problem } from "./http";
 
@@ -33,7 +33,8 @@ export function useLoaded<T>(
   const asking = useRef<Asking<T> | undefined>(undefined);
   const signedOut = mustSignIn.value;
 
-  useEffect(() => {
+  // Both before the next frame, so that a click doesn't wait for it, and that they ask once.
+  useLayoutEffect(() => {
     const own = new Asking<T>(
       (signal) => latest.current(signal),
       (value) => hold({ key, value }),
@@ -43,7 +44,7 @@ export function useLoaded<T>(
     own.again();
     return () => own.stop();
   }, [key, asked, round, signedOut]);
-  useEffect(() => asking.current?.again(), [revision]);
+  useLayoutEffect(() => asking.current?.again(), [revision]);
 
   const own = held.key === key ? held : { key };
   return { value: own.value, problem: own.problem, reload: () => setRound((each) => each + 1) };

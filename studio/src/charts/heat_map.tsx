@@ -109,6 +109,9 @@ function told(tiles: Tiles, cell: number): string {
   return `${nameOf(tiles, cell)}: ${states}${time}`;
 }
 
+/** Smaller squares are many, and to clip each of them takes longer than all else of a click. */
+const LEAST_ROUND = 12;
+
 function drawCells(
   context: CanvasRenderingContext2D,
   colors: Colors,
@@ -120,13 +123,16 @@ function drawCells(
   const scale = shade === "time" ? timeScale(tiles) : undefined;
   for (let cell = 0; cell < grid.cells; cell++) {
     const { x, y, size } = boxOf(grid, cell);
-    context.save();
-    context.beginPath();
-    context.roundRect(x, y, size, size, Math.min(3, size / 4));
-    context.clip();
+    const isRound = size >= LEAST_ROUND;
+    if (isRound) {
+      context.save();
+      context.beginPath();
+      context.roundRect(x, y, size, size, Math.min(3, size / 4));
+      context.clip();
+    }
     if (scale) drawTime(context, colors, scale(tiles.median_run_s[cell] ?? null), x, y, size);
     else drawState(context, colors, tiles, cell, x, y, size);
-    context.restore();
+    if (isRound) context.restore();
   }
   if (shown !== undefined) {
     const { x, y, size } = boxOf(grid, shown);
