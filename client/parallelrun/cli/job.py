@@ -15,6 +15,7 @@ from parallelrun.cli.job_explain import explain
 from parallelrun.cli.job_files import JobId, download, logs
 from parallelrun.cli.job_insight import profile, stacks
 from parallelrun.cli.job_removal import archive, delete, restore
+from parallelrun.cli.job_replay import replay
 from parallelrun.cli.job_report import report
 from parallelrun.cli.job_show import show
 from parallelrun.cli.job_views import open_page, top
@@ -394,6 +395,7 @@ job.command()(pause)
 job.command()(prioritize)
 job.command()(stacks)
 job.command()(profile)
+job.command()(replay)
 job.command()(top)
 job.command("open")(open_page)
 job.command()(report)

@@ -11,6 +11,8 @@ from parallelrun.http.transport import Transport
 from parallelrun.models import Explanation, FailedItem, Metric, MiniBatch
 from parallelrun.resources.resource import as_model, job_path, pages
 from parallelrun_core.adviser.advice import Advice, AdviceCurve
+from parallelrun_core.answers.drafts import JobDocument
+from parallelrun_core.answers.mini_batches import MiniBatchInputs
 from parallelrun_core.answers.profiles import Profile
 
 if TYPE_CHECKING:
@@ -37,6 +39,23 @@ class JobInsight:
         """Return the mini-batches whose `run()` took longest, the slowest first, each with its first input."""
         params = {"order_by": "slowest", "inputs": "true", "limit": str(limit)}
         return list(islice(pages(self._transport, job_path(job_id, "mini-batches"), MiniBatch, params), limit))
+
+    def inputs_of(self, job_id: str, mini_batch: int) -> MiniBatchInputs:
+        """Return the files, or the ranges of tables, that a mini-batch consists of: up to 1,000 of each.
+
+        Raises:
+            Conflict: the job is a pipeline, whose steps have mini-batches.
+        """
+        path = job_path(job_id, f"mini-batches/{mini_batch}/inputs")
+        return as_model(self._transport.request("GET", path, idempotent=True), MiniBatchInputs)
+
+    def document(self, job_id: str) -> JobDocument:
+        """Return the settings that were given for a job, as YAML, to make another one like it.
+
+        Raises:
+            Conflict: the job is a pipeline, whose steps have documents.
+        """
+        return as_model(self._transport.request("GET", job_path(job_id, "document"), idempotent=True), JobDocument)
 
     def explain(self, job_id: str, *, mini_batch: int | None = None) -> Explanation:
         """Return why a job, or one of its mini-batches, doesn't run now, and what to do.

@@ -6,6 +6,7 @@ import { getJson } from "../../../api/http";
 import { useLoaded } from "../../../api/loaded";
 import { jobPath } from "../../../api/paths";
 import type { InputRange, MiniBatchInputs } from "../../../api/types";
+import { Command } from "../../../parts/command";
 import { Copy } from "../../../parts/copy";
 import { HeadOf } from "../../../parts/head_of";
 import { isPicture, Picture } from "../../../parts/picture";
@@ -44,6 +45,12 @@ export function Inputs({ job, id }: { job: string; id: number }): JSX.Element | 
         </details>
       ) : (
         list
+      )}
+      {!value.ranges.length && (
+        <>
+          <p class="sub">To run this one on your machine, in the folder of the code:</p>
+          <Command text={`parallelrun job replay ${job} ${id}`} />
+        </>
       )}
     </div>
   );
