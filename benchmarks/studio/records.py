@@ -20,9 +20,8 @@ from parallelrun_core.wire.outcome import Failure, Outcome, Phase, Use
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
 from parallelrun_master.reports.advice import lines_of_advice
-from parallelrun_master.reports.kept_tries import keep_tries
 from parallelrun_master.reports.summaries import Summaries
-from parallelrun_master.reports.tries import TryReport
+from parallelrun_master.reports.tries import TryReport, keep_tries
 
 _WORKERS: Final = 64
 _IN_RECORD: Final = 200

@@ -1,4 +1,4 @@
-"""`parallelrun admin …`: for who runs a cluster."""
+"""`parallelrun admin …` and `parallelrun redis-acl`: for who runs a cluster."""
 
 from __future__ import annotations
 
@@ -176,3 +176,22 @@ def _show_sweep(sweep: Sweep) -> None:
         print(f"{sweep.not_removed} folders have files of another user, and can't be removed")
     if sweep.problem:
         print(f"a limit can't be kept: {sweep.problem}")
+
+
+def redis_acl(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Folder for the passwords, one file each; those in it are kept.")
+    ],
+) -> None:
+    """Make the services' users for a Redis server. Prints an ACL file, and writes the passwords into files.
+
+    Give each service its own: --redis-secret-file DIR/ROLE/secret.
+    """
+    from parallelrun.cli.output import say
+    from parallelrun_core.store.credentials import prepare
+
+    acl = folder / "users.acl"
+    files = prepare(folder, acl)
+    print(acl.read_text(), end="")
+    for role, path in files.items():
+        say(f"parallelrun-{role}:  --redis-secret-file {path}")

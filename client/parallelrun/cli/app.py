@@ -14,24 +14,21 @@ from typing import Annotated
 
 import typer
 
-from parallelrun.cli.admin import admin
+from parallelrun.cli.admin import admin, redis_acl
 from parallelrun.cli.asset import asset_kinds, commands_for
 from parallelrun.cli.azure_env import azure_env
 from parallelrun.cli.batch_endpoint import batch_deployment, batch_endpoint
 from parallelrun.cli.cluster import down, up
-from parallelrun.cli.compute import compute
+from parallelrun.cli.compute import compute, node
 from parallelrun.cli.data_preview import add_preview
 from parallelrun.cli.datastore import datastore
 from parallelrun.cli.doctor import doctor
-from parallelrun.cli.exit_codes import ExitCode
+from parallelrun.cli.exit_codes import ExitCode, Terminated, raise_on_sigterm
 from parallelrun.cli.init import init
-from parallelrun.cli.interrupts import Terminated, raise_on_sigterm
 from parallelrun.cli.job import job
 from parallelrun.cli.limit import limit
-from parallelrun.cli.node import node
 from parallelrun.cli.plan import plan_command
 from parallelrun.cli.quota import quota
-from parallelrun.cli.redis_acl import redis_acl
 from parallelrun.cli.run import run_command
 from parallelrun.cli.schedule import schedule
 from parallelrun.cli.token import token

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -52,7 +53,6 @@ def init(
     """
     from parallelrun.cli.output import dump, say
     from parallelrun.starter.kind import LIMIT_FILE
-    from parallelrun.starter.write import write_new
 
     if kind:
         files, script = _of_a_kind(folder, kind, data=data, where=where or "", result=result)
@@ -157,3 +157,23 @@ def _from(folder: Path, where: str) -> str:
         raise InvalidInput.at("--input", f"there is no file or folder {str(target)!r}", "leave it out for a sample")
     relative = os.path.relpath(target, folder.absolute())
     return str(target) if relative.startswith("../../..") else relative
+
+
+def write_new(folder: Path, files: Mapping[str, str]) -> list[Path]:
+    """Write files below a folder, which is made if it isn't there; returns their paths.
+
+    Raises:
+        InvalidInput: one of them is there already. Nothing was written.
+    """
+    from parallelrun.errors import InvalidInput
+
+    paths = {folder / name: text for name, text in files.items()}
+    if existing := [str(path) for path in paths if path.exists() or path.is_symlink()]:
+        raise InvalidInput.at(
+            "FOLDER", f"there already: {', '.join(existing)}", "name another folder, or move these away"
+        )
+    for path, text in paths.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    return list(paths)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from parallelrun.cli.exit_codes import ExitCode, StrictOption, of_job
-from parallelrun.cli.interrupts import Terminated
+from parallelrun.cli.exit_codes import ExitCode, StrictOption, Terminated, of_job
 from parallelrun.cli.output import OutputFormat
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,6 @@ import msgspec
 from parallelrun.embedded import datastores, earlier_run
 from parallelrun.embedded.cluster import Cluster
 from parallelrun.embedded.far_places import check_inputs
-from parallelrun.embedded.last_traces import wait_for_traces
 from parallelrun.embedded.pipeline_places import PipelinePlaces
 from parallelrun.embedded.run_places import RunPlaces
 from parallelrun.errors import (
@@ -33,7 +33,7 @@ from parallelrun.progress.summary import headline
 from parallelrun.resources.watch import watch
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
 from parallelrun_core.intake.reading import Reading
-from parallelrun_core.layout import asset_store
+from parallelrun_core.layout import asset_store, traces_of
 from parallelrun_core.limits.definition import limit_catalog, limit_of
 from parallelrun_core.problems import Problems
 from parallelrun_core.service.state_folder import state_folder
@@ -49,6 +49,7 @@ TRACES_S: Final = 5.0
 """How long a collector is waited for, if there are traces: the cluster ends with the job."""
 _STEPS_AT_ONCE: Final = 8
 """Of a pipeline, each with a leader of its own; its workers share the same CPUs."""
+_POLL_EVERY_S: Final = 0.05
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -345,3 +346,16 @@ def _changes(job: Mapping[str, Any], options: RunOptions) -> dict[str, object]:
 def _processes(spec: JobSpec | PipelineSpec) -> int | None:
     """The workers on each node; None: as many as there are CPUs."""
     return spec.max_concurrency_per_instance if isinstance(spec, JobSpec) else None
+
+
+def wait_for_traces(root: Path, most_s: float) -> bool:
+    """Wait until nothing is owed to a collector, for so long; returns whether that is so. Ctrl-C ends the wait.
+
+    Args:
+        root: the folder that the services share.
+    """
+    notes, until = traces_of(root), time.monotonic() + most_s
+    with suppress(KeyboardInterrupt):
+        while notes.is_dir() and any(notes.iterdir()) and time.monotonic() < until:
+            time.sleep(_POLL_EVERY_S)  # who sends them gives no sign
+    return not (notes.is_dir() and any(notes.iterdir()))

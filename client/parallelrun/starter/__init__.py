@@ -1,1 +1,1 @@
-"""A first job for somebody's own data: what its files say (`plan`, `kind`, `quoting`), and writing them (`write`)."""
+"""A first job for somebody's own data: what its files say (`plan`, `kind`, `texts`)."""

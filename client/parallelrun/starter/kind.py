@@ -9,7 +9,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Final
 
-from parallelrun.starter.quoting import quoted, reading_step
+from parallelrun.starter.texts import quoted, reading_step
 
 _KINDS: Final = "parallelrun.starter.kinds"
 _STAND_IN: Final = "src/stand_in.py"

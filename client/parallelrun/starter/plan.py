@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from parallelrun.starter.quoting import quoted, reading_step
 from parallelrun.starter.texts import (
     FILES_TO_FILES,
     FILES_TO_ROWS,
@@ -20,6 +19,8 @@ from parallelrun.starter.texts import (
     TABLE_INPUT,
     TABLE_TO_FILES,
     TABLE_TO_ROWS,
+    quoted,
+    reading_step,
 )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Final
 
 JOB: Final = """\
@@ -154,3 +156,16 @@ SAMPLE_TEXTS: Final = {
     "dolphins": "Dolphins sleep with one half of the brain at a time.\n",
     "elephants": "Elephants hear each other through the ground.\n",
 }
+_PLAIN: Final = re.compile(r"(?:[A-Za-z_/]|\.{1,2}/)[\w./-]*")
+_WORDS: Final = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
+
+
+def quoted(text: str) -> str:
+    """A text as a job file has it: with quotes, unless it can't be taken for anything else without them."""
+    return text if _PLAIN.fullmatch(text) and text.lower() not in _WORDS else json.dumps(text, ensure_ascii=False)
+
+
+def reading_step(where: str) -> str:
+    """The step that reads a table with this name."""
+    ending = where.rpartition(".")[2].lower()
+    return READING_STEPS.get(ending, READING_STEPS["csv"])

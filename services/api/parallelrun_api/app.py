@@ -33,10 +33,9 @@ from parallelrun_api.routes import (
     jobs,
     limits,
     log_lines,
+    measurements,
     merged_logs,
-    metrics,
     mini_batches,
-    node_usage,
     nodes,
     operations,
     previews,
@@ -47,7 +46,6 @@ from parallelrun_api.routes import (
     schedules,
     session,
     stacks,
-    storage,
     tiles,
     tokens,
     usage,
@@ -91,7 +89,7 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     modules = (
         jobs, drafts, previews, advice, explaining, controlling, reopening, removing, schedules, endpoints, events,
-        mini_batches, tiles, files, log_lines, merged_logs, metrics, storage, stacks, profiles, nodes, node_usage,
+        mini_batches, tiles, files, log_lines, merged_logs, measurements, stacks, profiles, nodes,
         computes, datastores, limits, assets, tokens, quotas, usage, session, operations, admin,
     )  # fmt: skip
     for module in modules:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from parallelrun_api import active_jobs as unended
 from parallelrun_api.readable import readable
 from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.computes.definition import Compute
@@ -12,6 +13,7 @@ from parallelrun_core.computes.document import read_definition
 from parallelrun_core.computes.kinds import MANUAL
 from parallelrun_core.computes.selection import computes_in
 from parallelrun_core.errors import Conflict, InvalidInput
+from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.unreadable import UNREADABLE
 from parallelrun_core.schedules.store import ScheduleStore
 from parallelrun_core.store.provisioning import Provisioning, ProvisioningStatus
@@ -79,7 +81,7 @@ class ComputeService:
         if name not in self._catalog:
             self._catalog.get(name)
         self._check_schedules(name)
-        for job_id, spec in unended.specs(self._root, self._registry):
+        for job_id, spec in _active_specs(self._root, self._registry):
             if name in computes_in(spec):
                 raise Conflict(f"Job {job_id} runs on compute {name!r}: wait for it, or cancel it.")
         self._catalog.remove(name)
@@ -94,3 +96,17 @@ class ComputeService:
                 raise Conflict(
                     f"The schedule {each!r} makes jobs on compute {name!r}: delete it, or define it with another one."
                 )
+
+
+def _active_specs(root: Path, registry: Registry) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each job that has not ended, and its spec; those whose folders nobody can read are left out. Raises
+    RedisError.
+    """
+    for job_id in registry.active_jobs():
+        folder = JobFolder(root, job_id)
+        try:
+            # A leader records how its job has ended before it tells Redis.
+            if not folder.has_ended:
+                yield job_id, folder.record().spec
+        except UNREADABLE:
+            continue

@@ -16,8 +16,7 @@ from parallelrun_api.computes import ComputeService
 from parallelrun_api.datastores import DatastoreService
 from parallelrun_api.endpoints.accepting import Endpoints
 from parallelrun_api.http.concurrency import ConcurrencyLimiter
-from parallelrun_api.http.connections import ConnectionLimits, Connections
-from parallelrun_api.http.descriptors import most_connections
+from parallelrun_api.http.connections import ConnectionLimits, Connections, most_connections
 from parallelrun_api.http.errors import TooManyStreams
 from parallelrun_api.http.operators import Operators
 from parallelrun_api.limits import LimitService
@@ -27,9 +26,8 @@ from parallelrun_api.people.person import CURRENT
 from parallelrun_api.people.quotas import Quotas
 from parallelrun_api.schedules.accepting import ScheduleService
 from parallelrun_api.settings import ApiSettings
-from parallelrun_api.submission.cancelling import Cancels
 from parallelrun_api.submission.checks import PathChecks
-from parallelrun_api.submission.controlling import Controls
+from parallelrun_api.submission.controlling import Cancels, Controls
 from parallelrun_api.submission.idempotency import KeyLocks
 from parallelrun_api.submission.registrar import Registrar
 from parallelrun_api.submission.removing import Removals

@@ -16,8 +16,7 @@ from anyio.to_thread import run_sync
 from parallelrun_api.app import create_app
 from parallelrun_api.context import Context, build_context
 from parallelrun_api.http.audit import Audit, AuditFile
-from parallelrun_api.http.connections import MAX_HEAD_BYTES, Connections
-from parallelrun_api.http.descriptors import raise_limit
+from parallelrun_api.http.connections import MAX_HEAD_BYTES, Connections, raise_limit
 from parallelrun_api.http.protocol import protocol_for
 from parallelrun_api.http.token import Token, load_token
 from parallelrun_api.settings import ApiSettings

@@ -21,7 +21,7 @@ from parallelrun_api.tries.histories import Histories
 from parallelrun_api.tries.throughput import throughput
 from parallelrun_api.tries.tiles import tiles
 from parallelrun_api.tries.timeline import TimeWindow, timeline
-from parallelrun_api.views.error_kinds import kinds_of_errors
+from parallelrun_api.views.failed_items import kinds_of_errors
 from parallelrun_core.errors import Conflict, CorruptLog
 from parallelrun_core.folder.decisions import DecisionWriter
 from parallelrun_core.folder.job_folder import JobFolder

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from parallelrun_api.people.person import Person
-from parallelrun_api.waiting.conditions import conditions_of, first_unmet
-from parallelrun_api.waiting.estimates import until_a_slot
+from parallelrun_api.waiting.conditions import conditions_of, first_unmet, until_a_slot
 from parallelrun_api.waiting.mini_batch import conditions_of_one
 from parallelrun_api.waiting.situation import Neighbour, Situation
 from parallelrun_core.answers.waiting import RunCondition

@@ -12,11 +12,11 @@ import pytest
 
 from parallelrun.cli import main
 from parallelrun.cli.exit_codes import ExitCode
+from parallelrun.cli.init import write_new
 from parallelrun.job_file.reading import read_job_file
 from parallelrun.starter.kind import files_of_kind, kind_named
 from parallelrun.starter.kinds import kind_names
 from parallelrun.starter.plan import Answers, Result, SampleData, files_of
-from parallelrun.starter.write import write_new
 from parallelrun_core.spec.fields import Input
 
 

@@ -9,9 +9,11 @@ would do less, because behind a proxy all clients have the same one.
 
 from __future__ import annotations
 
+import resource
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
@@ -21,6 +23,10 @@ LEAST_BYTES_PER_S: Final = 500
 """The slowest upload that counts as one."""
 _READERS_MAY_STALL: Final = 3
 """A client that reads nothing is given this many times what one gets that sends nothing."""
+_OWN: Final = 192
+"""Open files that have nothing to do with clients: Redis, threads, uploads on their way."""
+_FOR_EACH: Final = 2
+"""A connection, and the file that is downloaded through it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,3 +146,18 @@ class Connections:
         self.closed(peer)
         self.ended[reason] += 1
         peer.end(late=late)
+
+
+def raise_limit() -> None:
+    """Let the process open as many files as it may; a soft limit of 1,024 is there for programs that call `select`."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):  # a sandbox may forbid it
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def most_connections(requested: int) -> int:
+    """Return this number of connections, or the number that the limit on open files leaves room for."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return requested
+    return min(requested, max(16, (soft - _OWN) // _FOR_EACH))

@@ -150,7 +150,7 @@ async def show_errors(request: Request, job_id: JobId, context: Ctx) -> Response
     Tries that were followed by another one are among them."""
 
     def answer() -> KindsOfErrors:
-        from parallelrun_api.views.error_kinds import kinds_of_errors
+        from parallelrun_api.views.failed_items import kinds_of_errors
 
         _, history = _looked_at(context, job_id)
         with history.lock:

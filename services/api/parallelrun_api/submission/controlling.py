@@ -16,12 +16,14 @@ from parallelrun_core.folder.control import Control, effective_control, read_con
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
 from parallelrun_core.folder.unreadable import UNREADABLE
 from parallelrun_core.ids import is_from
+from parallelrun_core.intake.cancelling import cancel
 from parallelrun_core.service import telemetry
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.wire.control import URGENT, Orders, Priority
 
 if TYPE_CHECKING:
     from parallelrun_core.folder.records import JobRecord
+    from parallelrun_core.store.connection import Redis
 
 log = telemetry.logger()
 
@@ -142,3 +144,23 @@ class Controls:
                 continue
             if step_record.outermost == folder.job_id:
                 yield job_id, effective_control(step, step_record).orders
+
+
+class Cancels:
+    """Cancels jobs. Safe to share between threads."""
+
+    def __init__(self, root: Path, redis: Redis) -> None:
+        self._root = root
+        self._redis = redis
+
+    def cancel(self, job_id: str) -> None:
+        """Cancel a job that has not ended; of a pipeline, also the jobs of its steps. Again, it changes nothing.
+
+        It stays canceled, whatever Redis forgets.
+
+        Raises:
+            NotFound: there is no such job.
+            Conflict: it has ended otherwise, or its output is being put together.
+        """
+        cancel(self._redis, job_folder(self._root, job_id))
+        log.info("job_canceled", job_id=job_id)

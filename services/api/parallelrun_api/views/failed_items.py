@@ -6,13 +6,18 @@ import csv
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from parallelrun_api.http.paging import decode_numbers, encode_token
 from parallelrun_api.views.files import ServedFolder
 from parallelrun_core.answers.mini_batches import FailedItem, FailedItemPage
+from parallelrun_core.answers.pictures import KindOfError, KindsOfErrors
 from parallelrun_core.errors import NotFound
 from parallelrun_core.layout import FAILED_ITEMS
+from parallelrun_core.wire.masking import Mask
+
+if TYPE_CHECKING:
+    from parallelrun_core.tries.history import History
 
 _LIST: Final = "failed-items"
 _COLUMNS: Final = 5
@@ -81,3 +86,25 @@ def _item(line: str) -> FailedItem | None:
         return None
     name, mini_batch, category, message, place = cells
     return FailedItem(item=name, mini_batch=int(mini_batch[:18]), category=category, message=message, place=place)
+
+
+def kinds_of_errors(history: History) -> KindsOfErrors:
+    """All kinds that are known, with the values of environment variables masked in them."""
+    mask = Mask(history.record.spec)
+    errors = history.errors
+    items = [
+        KindOfError(
+            category=kind.failure.category,
+            place=mask.printable(kind.place),
+            message=mask.printable(kind.failure.message),
+            traceback=mask.printable(kind.failure.traceback),
+            has_several_messages=kind.has_several_messages,
+            count=kind.count,
+            mini_batches=kind.mini_batches,
+            node=kind.first.node,
+            process=kind.first.process,
+            log=f"user/error/{kind.first.node}/{kind.first.process}.txt" if kind.first.process else "",
+        )
+        for kind in errors.most_frequent()
+    ]
+    return KindsOfErrors(items=items, count=errors.count, left_out=errors.left_out, read_share=history.read_share)

@@ -36,8 +36,8 @@ from parallelrun_master.policy.stages import Stage, TermStages
 from parallelrun_master.publishing.scheduling import InputTrouble, StoreTrouble
 from parallelrun_master.reports import Reports
 from parallelrun_master.reports.advice import lines_of_advice
-from parallelrun_master.reports.kept_tries import keep_tries
 from parallelrun_master.reports.result import write_job_result
+from parallelrun_master.reports.tries import keep_tries
 from parallelrun_master.unreadable_job import fail_unreadable_job
 
 if TYPE_CHECKING:

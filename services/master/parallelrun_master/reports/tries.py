@@ -16,11 +16,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from parallelrun_core.folder.disk_trouble import is_disk_trouble
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobResult
 from parallelrun_core.layout import Logs
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.untrusted.sanitize import csv_cell
 from parallelrun_core.wire.masking import Mask
 from parallelrun_core.wire.outcome import ErrorCategory, Failure, Outcome, Phase, Use
+from parallelrun_master.reports.advice import LEAST_KEPT
 from parallelrun_master.reports.columns import (
     HEADER,
     LOADING_AND_TRY,
@@ -239,3 +242,16 @@ def _cut_last_line(path: Path) -> None:
         back = min(size, 1 << 20)
         file.seek(size - back)
         file.truncate(size - back + file.read().rfind(b"\n") + 1)
+
+
+def keep_tries(folder: JobFolder, result: JobResult) -> None:
+    """Store the history of the job's tries beside its logs, so that nobody waits for it (`core/tries/snapshot.py`)."""
+    if result.progress.decided + result.progress.retried < LEAST_KEPT:
+        return
+    try:
+        # Numpy is imported by the few leaders that get here.
+        from parallelrun_core.tries.snapshot import keep_of
+
+        keep_of(folder)
+    except Exception as error:  # the job has ended well without
+        log.warning("tries_not_kept", job_id=folder.job_id, error=repr(error))
