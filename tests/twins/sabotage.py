@@ -303,6 +303,11 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
         Step("parallelrun_core.store.rq.entries:Entry.meant", always("job_00000000000000000000")),
         Step("parallelrun_core.store.rq.entries:Entry.perform", _as_rq_does),
     ),
+    # That a job which was deleted is gone at once.
+    "api.deleted": (
+        Step("parallelrun_api.people.access:Access.check_job_kept", nothing),
+        Step("parallelrun_api.submission.checks:_deleted_jobs", always(())),
+    ),
     # The users that workers are.
     "worker.users": (Step("parallelrun_agent.settings:AgentSettings.worker_user", _agents_own),),
     # The rights with which an agent works where a job's code can write.

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.integration.api import test_deleted_jobs as deleted
 from tests.integration.api import test_people as people
 from tests.integration.api.conftest import Site
 from tests.security import test_access as access
 from tests.twins.sabotage import expect_failure
+
+if TYPE_CHECKING:
+    from redis import Redis
 
 
 @pytest.mark.integration
@@ -24,9 +29,10 @@ def test_a_name_of_somebody_else_that_is_answered_is_found() -> None:
     [
         ("a cookie of somebody who has signed out", "api.signed_out"),
         ("a link to sign in that somebody has used", "api.links_once"),
+        ("what there was of a job that is deleted", "api.deleted"),
     ],
 )
-def test_a_session_that_outlives_its_end_is_found(name: str, mechanism: str) -> None:
+def test_what_outlives_its_end_is_found(name: str, mechanism: str) -> None:
     with expect_failure():
         access.check_attack(name, mechanism)
 
@@ -35,6 +41,13 @@ def test_a_session_that_outlives_its_end_is_found(name: str, mechanism: str) -> 
 def test_a_cookie_that_any_site_can_make_changes_with_is_found(redis_url: str, tmp_path: Path) -> None:
     with expect_failure():
         access.check_other_site(redis_url, tmp_path, without="api.page_header")
+
+
+@pytest.mark.integration
+def test_a_server_that_serves_files_of_deleted_jobs_is_found(redis_url: str, redis: Redis, tmp_path: Path) -> None:
+    site = Site.made(tmp_path)
+    with expect_failure():
+        deleted.check_deleted(tmp_path / "root", redis_url, redis, site, without="api.deleted")
 
 
 @pytest.mark.integration

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import msgspec
 from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
 from fastapi import Depends, Request
 
 from parallelrun_api.assets.shelf import AssetService
@@ -59,6 +60,8 @@ if TYPE_CHECKING:
 
 _READS: Final = frozenset({"check_nodes", "make_sign_in_code"})
 """Routes that change nothing, though their method is another one than GET."""
+_OF_DELETED: Final = frozenset({"restore", "delete"})
+"""Routes of a job that also serve one that was deleted: all others answer that it is not there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,8 +218,15 @@ Ctx = Annotated[Context, Depends(_context_of)]
 
 
 async def check_access(request: Request, context: Ctx) -> None:
-    """Make sure that the person of a request may make it. Raises NotAllowed, NotFound."""
-    is_read = getattr(request.scope.get("route"), "name", "") in _READS
+    """Make sure that the person of a request may make it, and that the job it is about was not deleted.
+
+    Raises:
+        NotAllowed: they may not.
+        NotFound: it is somebody else's, and people see only their own; or it was deleted.
+    """
+    route_name = getattr(request.scope.get("route"), "name", "")
     makes_own = request.url.path.endswith(":invoke")
     subject = subject_of(request.path_params)
-    await context.access.check(request.method, subject, is_read=is_read, makes_own=makes_own)
+    await context.access.check(request.method, subject, is_read=route_name in _READS, makes_own=makes_own)
+    if subject is not None and subject.noun == "job" and route_name not in _OF_DELETED:
+        await run_sync(context.access.check_job_kept, subject.name)

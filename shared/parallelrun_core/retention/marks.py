@@ -16,7 +16,7 @@ import msgspec
 
 from parallelrun_core.documents.schema import SCHEMA, decode, encode
 from parallelrun_core.durable_files import replace_durably, sync_folder
-from parallelrun_core.errors import CorruptLog, NewerSchema
+from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.layout import PRIVATE_FILE
 
@@ -129,3 +129,13 @@ class Marks:
         with suppress(FileNotFoundError):
             (self._folder / name).unlink()
             sync_folder(self._folder)
+
+
+def check_not_deleted(folder: JobFolder) -> None:
+    """Make sure that nobody has deleted a job.
+
+    Raises:
+        NotFound: somebody has; says how to get it back.
+    """
+    if Marks(folder).is_deleted:
+        raise NotFound(f"Job {folder.job_id} was deleted. `parallelrun job restore {folder.job_id}` brings it back.")

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import time
+from typing import Final
+
 import httpx
 
+from tests.acceptance.http_user import HttpUser, zip_of
 from tests.security.attack import Attack, Target
+from tests.security.target import ONE
+
+_CLEARED_UP_S: Final = 60.0
 
 
 def _foreign_host(target: Target) -> str:
@@ -59,6 +66,29 @@ def _link_again(target: Target) -> str:
         return f"then the browser that had used it is answered with {status}" if status != 200 else ""
 
 
+def _deleted(target: Target) -> str:
+    """Read what there was of a job, by all paths that were good a moment ago, once it is deleted."""
+    with HttpUser(target.url, target.token) as user:
+        spec = {"entry_script": "entry.py", "inputs": {"data": f"{target.inputs_there}/{ONE}"}}
+        job_id = user.submit(spec, zip_of({"entry.py": "def run(mini_batch):\n    return ['canary']\n"}))
+        user.completed(job_id)
+        job = f"/v1/jobs/{job_id}"
+        paths = [job, f"{job}/mini-batches", f"{job}/settings", f"{job}/metrics"]
+        for kind in ("logs", "outputs"):
+            files = user.client.get(f"{job}/{kind}").raise_for_status().json()["items"]
+            paths += [f"{job}/{kind}", *(f"{job}/{kind}/{each['path']}" for each in files)]
+        until = time.monotonic() + _CLEARED_UP_S
+        while user.client.delete(job).status_code == 503 and time.monotonic() < until:
+            time.sleep(0.1)  # it has just ended
+        answered = [path for path in paths if user.client.get(path).status_code != 404]
+        read_again = {**spec, "inputs": {"data": f"{target.root}/jobs/{job_id}/outputs"}}
+        status = user.post(
+            read_again, zip_of({"entry.py": "def run(mini_batch):\n    return mini_batch\n"})
+        ).status_code
+        answered += ["another job that reads its outputs"] if status == 202 else []
+        return f"of a deleted job, there still is {', '.join(answered)}" if answered else ""
+
+
 def _browser(target: Target) -> httpx.Client:
     return httpx.Client(base_url=target.url, timeout=20, trust_env=False)
 
@@ -67,5 +97,6 @@ ATTACKS: list[Attack] = [
     Attack("a name of somebody else for this server", _foreign_host),
     Attack("a cookie of somebody who has signed out", _signed_out),
     Attack("a link to sign in that somebody has used", _link_again),
+    Attack("what there was of a job that is deleted", _deleted),
     Attack("the token in the folder that all share", _token_in_root),
 ]

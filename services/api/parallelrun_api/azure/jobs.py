@@ -23,10 +23,9 @@ from parallelrun_api.http.paging import clamped, decode_token, encode_token
 from parallelrun_api.people.person import CURRENT
 from parallelrun_api.submission.upload import SubmittedForm
 from parallelrun_api.views.jobs import JobFilter
-from parallelrun_api.views.marked import check_not_deleted
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.intake.reading import read_job
-from parallelrun_core.retention.marks import Marks
+from parallelrun_core.retention.marks import Marks, check_not_deleted
 
 router = APIRouter(prefix=WORKSPACE, include_in_schema=False, route_class=FaceRoute)
 

@@ -80,7 +80,7 @@ class NameStore:
             text = json.dumps({"job_id": job_id}).encode()
             write_once(self._names / f"{checked_name(name)}.json", text, mode=PRIVATE_FILE)
         except FileExistsError as error:
-            if self.job_id(name) != job_id:
+            if self._id_of(name) != job_id:  # also one that this person may not see
                 raise Conflict(f"There is a job {name[:80]!r} already.") from error
 
     def of(self, job_id: str) -> dict[str, Any]:

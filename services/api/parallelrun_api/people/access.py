@@ -12,7 +12,9 @@ from parallelrun_core.assets.catalog import Catalog
 from parallelrun_core.endpoints.store import EndpointStore
 from parallelrun_core.errors import CorruptLog, InvalidInput, NewerSchema, NotFound, ParallelRunError
 from parallelrun_core.folder.job_folder import job_folder
+from parallelrun_core.ids import is_job_id
 from parallelrun_core.lru_cache import LruCache
+from parallelrun_core.retention.marks import check_not_deleted
 from parallelrun_core.schedules.store import ScheduleStore
 
 if TYPE_CHECKING:
@@ -84,14 +86,24 @@ class Access:
         """Make sure that the person of this request may see a job.
 
         Raises:
-            NotFound: it is somebody else's, and people see only their own.
+            NotFound: it is somebody else's, and people see only their own; or it was deleted.
         """
         person = CURRENT.get()
-        if person.only_owner is None:
-            return
-        owner = self.owner_of(Subject("job", job_id))
-        if owner is not None and not person.may_see(owner):
-            raise NotFound(f"There is no job {job_id[:80]!r}.")
+        if person.only_owner is not None:
+            owner = self.owner_of(Subject("job", job_id))
+            if owner is not None and not person.may_see(owner):
+                raise NotFound(f"There is no job {job_id[:80]!r}.")
+        self.check_job_kept(job_id)
+
+    def check_job_kept(self, job_id: str) -> None:
+        """Make sure that nobody has deleted a job. Its folder stays until it can't be restored any more, so all that is
+        in it has to be refused from the moment of the mark, in every process: nothing of this is cached.
+
+        Raises:
+            NotFound: somebody has; says how to get it back.
+        """
+        if is_job_id(job_id):
+            check_not_deleted(job_folder(self._root, job_id))
 
     def owner_of(self, subject: Subject) -> str | None:
         """The owner of a thing; None: there is no such thing, or nobody can read whose it is."""

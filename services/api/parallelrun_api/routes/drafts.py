@@ -13,9 +13,9 @@ from parallelrun_api.http.answers import json_answer
 from parallelrun_api.routes.responses import JobId, problems
 from parallelrun_api.submission.upload import JSON_TYPE, YAML_TYPES, read_upload
 from parallelrun_api.views.drafts import document_of
-from parallelrun_api.views.marked import check_not_deleted
 from parallelrun_core.answers.drafts import JobCheck, JobDocument
 from parallelrun_core.layout import code_store
+from parallelrun_core.retention.marks import check_not_deleted
 from parallelrun_core.spec import PipelineSpec
 
 router = APIRouter(prefix="/v1", tags=["jobs"])

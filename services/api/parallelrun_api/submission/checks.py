@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Final
 
 from parallelrun_core.errors import NotFound, Problem
+from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.limits.definition import limit_catalog
 from parallelrun_core.mltable.plan import plan_inputs
 from parallelrun_core.names.assets import stored_code
+from parallelrun_core.pipelines.outputs import job_of_output
 from parallelrun_core.problems import Problems
+from parallelrun_core.retention.marks import Marks
 from parallelrun_core.spec import Input, JobSpec
 from parallelrun_core.spec.requirements import host_of
 from parallelrun_core.storage.interface import Trouble
@@ -59,7 +62,8 @@ class PathChecks:
         rule = self.rule()
         code = _code(rule, spec.code, has_zip=has_zip, is_needed=not spec.command)
         limits = _limits(self.root, spec)
-        Problems([*code, *_inputs(rule, spec), *_outputs(rule, spec), *_packages(rule, spec), *limits]).check()
+        inputs = *_inputs(rule, spec), *_deleted_jobs(self.root, spec)
+        Problems([*code, *inputs, *_outputs(rule, spec), *_packages(rule, spec), *limits]).check()
         _check_tables(rule, spec)
 
     def check_inputs(self, spec: JobSpec) -> None:
@@ -69,7 +73,7 @@ class PathChecks:
             InvalidInput: with one problem for each wrong path.
         """
         rule = self.rule()
-        Problems([*_inputs(rule, spec)]).check()
+        Problems([*_inputs(rule, spec), *_deleted_jobs(self.root, spec)]).check()
         _check_tables(rule, spec)
 
     def check_step(self, step_spec: JobSpec, *, has_zip: bool) -> None:
@@ -85,7 +89,7 @@ class PathChecks:
         """
         rule = self.rule()
         problems = Problems([*_inputs(rule, step_spec), *_outputs(rule, step_spec), *_packages(rule, step_spec)])
-        problems.problems.extend(_limits(self.root, step_spec))
+        problems.problems.extend([*_deleted_jobs(self.root, step_spec), *_limits(self.root, step_spec)])
         if not (has_zip and step_spec.code and not os.path.isabs(step_spec.code)):
             problems.problems += _code(rule, step_spec.code, has_zip=False, is_needed=not step_spec.command)
         if step_spec.resume_from:
@@ -119,6 +123,16 @@ def _inputs(rule: PathRule, spec: JobSpec) -> Iterator[Problem]:
         problem = _place(rule, pointer, fixed, pattern if name in listed else None)
         if problem := problem or _content(rule, pointer, job_input):
             yield problem
+
+
+def _deleted_jobs(root: Path, spec: JobSpec) -> Iterator[Problem]:
+    """Yield a problem for each input that is an output of a deleted job: a sweep may remove it before it is read."""
+    for name, job_input in spec.input_paths():
+        job_id = job_of_output(root, f"{job_input.path}/")
+        if job_id and Marks(JobFolder(root, job_id)).is_deleted:
+            message = f"job {job_id}, whose output this is, was deleted"
+            hint = f"`parallelrun job restore {job_id}` brings it back"
+            yield Problem(pointer=f"/inputs/{name}/path", message=message, hint=hint)
 
 
 def _check_tables(rule: PathRule, spec: JobSpec) -> None:

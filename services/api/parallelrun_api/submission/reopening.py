@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from parallelrun_api.submission.output_claims import check_nobody_else_writes
-from parallelrun_api.views.marked import check_has_parts, check_not_deleted
+from parallelrun_api.views.marked import check_has_parts
 from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.computes.selection import computes_in
 from parallelrun_core.errors import Conflict, InvalidInput, Unavailable
@@ -25,6 +25,7 @@ from parallelrun_core.intake.reopening import next_generation, reopen
 from parallelrun_core.pipelines.records import read_records
 from parallelrun_core.pipelines.standing import can_be_retried, standings
 from parallelrun_core.pipelines.turns import unrolled
+from parallelrun_core.retention.marks import check_not_deleted
 from parallelrun_core.service import telemetry
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.stores import storage_of

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Final
 
 from parallelrun_api.people.person import CURRENT
-from parallelrun_api.views.marked import check_has_parts, check_not_deleted
+from parallelrun_api.views.marked import check_has_parts
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound, Problem
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.mltable.input_plan import InputPlan, load_plans
 from parallelrun_core.mltable.plan import plan_inputs
+from parallelrun_core.retention.marks import check_not_deleted
 from parallelrun_core.spec import Input, JobSpec
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.path_rule import PathRule

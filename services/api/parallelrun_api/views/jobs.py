@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from parallelrun_api.views.marked import check_not_deleted, with_marks
+from parallelrun_api.views.marked import with_marks
 from parallelrun_api.views.pipelines import Pipelines
 from parallelrun_api.views.shown import job_of
 from parallelrun_core.answers import jobs as answers
@@ -22,7 +22,7 @@ from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
 from parallelrun_core.ids import is_from
 from parallelrun_core.layout import job_ids
 from parallelrun_core.lru_cache import LruCache
-from parallelrun_core.retention.marks import Marks
+from parallelrun_core.retention.marks import Marks, check_not_deleted
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.registry import JobStatus
 from parallelrun_core.wire.masking import masked_spec

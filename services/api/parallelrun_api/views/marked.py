@@ -6,7 +6,7 @@ import msgspec
 
 from parallelrun_api.views.shown import rfc3339
 from parallelrun_core.answers import jobs as answers
-from parallelrun_core.errors import Conflict, NotFound
+from parallelrun_core.errors import Conflict
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.retention.marks import Marks
 
@@ -14,16 +14,6 @@ _STRIPPED = {
     "parts": "the rows in its part files were removed: it can't be resumed or retried, nor its rows be taken over",
     "logs": "the logs of its workers were removed; its reports, errors and metrics stay",
 }
-
-
-def check_not_deleted(folder: JobFolder) -> None:
-    """Make sure that nobody has deleted a job.
-
-    Raises:
-        NotFound: somebody has; says how to get it back.
-    """
-    if Marks(folder).is_deleted:
-        raise NotFound(f"Job {folder.job_id} was deleted. `parallelrun job restore {folder.job_id}` brings it back.")
 
 
 def check_has_parts(folder: JobFolder) -> None:
