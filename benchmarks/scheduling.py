@@ -14,7 +14,7 @@ from unittest.mock import patch
 from benchmarks import Size, data
 from benchmarks.measure import Comparison, Figures, cpu_seconds
 from benchmarks.stage import Stage
-from parallelrun_core.folder.decisions import Decided
+from parallelrun_core.folder.decided import Decided
 from parallelrun_core.storage.interface import Page
 from parallelrun_core.storage.local import LocalStorage
 from parallelrun_core.storage.local.listing import LocalListing

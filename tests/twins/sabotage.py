@@ -279,7 +279,7 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
         Line("turn", "held[i] == stem", "true"),
         Line("turn", "mode ~= 'join' and not", "mode == 'leave' and not"),
         _DEADLINE,
-        Step("parallelrun_core.folder.decisions:FirstWins._is_late", always(False)),
+        Step("parallelrun_core.folder.decided:FirstWins._is_late", always(False)),
     ),
     # The check that a leader's term still lasts, in all that it does on Redis.
     "lead.term": (

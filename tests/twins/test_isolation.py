@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from parallelrun_agent.policy.isolation import Isolation
-from parallelrun_core.folder.decisions import Decided
+from parallelrun_core.folder.decided import Decided
 from parallelrun_core.wire.outcome import Outcome
 from parallelrun_worker.rows.kept_rows import ItemRange, Patch
 from parallelrun_worker.rows.returned import Rendered
@@ -46,7 +46,7 @@ def test_items_that_are_tried_again_and_cost_rows_are_found(tmp_path: Path) -> N
     def as_it_is(_: Decided, outcome: Outcome) -> Outcome:
         return outcome
 
-    with replaced("parallelrun_core.folder.decisions:Decided.settled", as_it_is), expect_failure():
+    with replaced("parallelrun_core.folder.decided:Decided.settled", as_it_is), expect_failure():
         decisions.test_items_that_fail_again_cost_no_row(tmp_path, failed(1, items=5, generation=1, token="second"))
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_core.folder.decisions import FirstWins
+from parallelrun_core.folder.decided import FirstWins
 from parallelrun_core.store import script_texts
 from tests.cluster import ROOT, Cluster
 from tests.twins.sabotage import MECHANISMS, Line, Step, nothing, replaced, without
 
 SERVICE = """
-from parallelrun_core.folder.decisions import FirstWins
+from parallelrun_core.folder.decided import FirstWins
 from parallelrun_core.store.script_texts import source
 def main():
     print("held[i] == stem" in source("turn"), FirstWins()._is_late(None, FirstWins._DONE))
@@ -64,7 +64,7 @@ def test_what_was_broken_is_whole_again_afterwards() -> None:
     "part",
     [
         Line("turn", "no such text", ""),
-        Step("parallelrun_core.folder.decisions:FirstWins.no_such_method", nothing),
+        Step("parallelrun_core.folder.decided:FirstWins.no_such_method", nothing),
         Step("parallelrun_core.folder.decisions:NoSuchClass.accept", nothing),
         Step("parallelrun_core.folder.decisions:DecisionWriter._is_late", nothing),
         Step("parallelrun_core.folder.decisions:NAME", nothing),

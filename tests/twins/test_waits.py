@@ -5,7 +5,7 @@ from __future__ import annotations
 from unittest.mock import patch
 
 from parallelrun_core.adviser.findings import waits
-from parallelrun_core.folder.decisions import Decided
+from parallelrun_core.folder.decided import Decided
 from tests.twins.sabotage import expect_failure, nothing
 from tests.unit import test_waits as proofs
 

@@ -12,7 +12,7 @@ from parallelrun.progress.text import describe
 from parallelrun_agent.workers.answers import parse_waited
 from parallelrun_core.adviser.evidence import MeasuredSettings
 from parallelrun_core.errors import CorruptLog
-from parallelrun_core.folder.decisions import Decided
+from parallelrun_core.folder.decided import Decided
 from parallelrun_core.wire.outcome import Outcome
 from parallelrun_core.wire.progress import Progress
 from parallelrun_worker import frames

@@ -119,7 +119,7 @@ def invoke(
     token: Token = "",
 ) -> None:
     """Make a job of a deployment and data, and print the job's id."""
-    from parallelrun.cli.job import follow_job
+    from parallelrun.cli.job_follow import follow_job
     from parallelrun.cli.output import show_change
 
     settings: dict[str, Any] = {

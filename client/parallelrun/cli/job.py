@@ -9,10 +9,11 @@ import typer
 
 from parallelrun.cli.advise import advise
 from parallelrun.cli.completion import job_states, one_of
-from parallelrun.cli.exit_codes import ExitCode, StrictOption, of_job
-from parallelrun.cli.job_control import pause, prioritize
+from parallelrun.cli.exit_codes import StrictOption
+from parallelrun.cli.job_control import cancel, pause, prioritize, resume, retry
 from parallelrun.cli.job_explain import explain
 from parallelrun.cli.job_files import JobId, download, logs
+from parallelrun.cli.job_follow import follow_job, stream
 from parallelrun.cli.job_insight import profile, stacks
 from parallelrun.cli.job_removal import archive, delete, restore
 from parallelrun.cli.job_replay import replay
@@ -23,7 +24,6 @@ from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url, connect
 
 if TYPE_CHECKING:
-    from parallelrun.client import Client
     from parallelrun.models import Job
     from parallelrun_core.spec.notify import Notify
 
@@ -257,135 +257,10 @@ def list_metrics(job_id: JobId, form: FormatOption = OutputFormat.TABLE, url: Ur
         )
 
 
-@job.command()
-def stream(job_id: JobId, *, strict: StrictOption = False, url: Url = "", token: Token = "") -> None:
-    """Follow a job until it ends; the exit code is the job's. Ctrl-C stops following, not the job."""
-    with connect(url, token) as client:
-        raise typer.Exit(follow_job(client, client.jobs.get(job_id), strict=strict))
-
-
-@job.command()
-def cancel(
-    job_id: JobId,
-    wait: Annotated[bool, typer.Option("--wait", help="Return when the job has ended.")] = False,
-    form: FormatOption = OutputFormat.TABLE,
-    url: Url = "",
-    token: Token = "",
-) -> None:
-    """Stop a job. Running work is discarded, and there will be no output."""
-    from parallelrun.cli.output import show_change
-
-    with connect(url, token) as client:
-        canceled = client.jobs.cancel(job_id)
-        if wait:
-            canceled = client.jobs.wait(job_id, raise_on_failure=False)
-    show_change(canceled, form, name=canceled.id, text=f"{canceled.id} {canceled.state}")
-
-
-AcceptChanged = Annotated[
-    bool, typer.Option("--accept-changed-inputs", help="Continue even if input files have changed or are gone.")
-]
-FollowOption = Annotated[bool, typer.Option("--stream", help="Follow the job until it ends.")]
-
-
-@job.command()
-def resume(
-    job_id: JobId,
-    *,
-    accept_changed_inputs: AcceptChanged = False,
-    budget: Annotated[
-        float | None,
-        typer.Option("--budget", metavar="USD", help="The job's budget from now on, what it has spent included."),
-    ] = None,
-    follow: FollowOption = False,
-    strict: StrictOption = False,
-    form: FormatOption = OutputFormat.TABLE,
-    url: Url = "",
-    token: Token = "",
-) -> None:
-    """Continue a failed or canceled job. Its mini-batches that have no result yet are run.
-
-    It runs the code as it was submitted. To run changed code, create a new job with `job create --resume-from ID`.
-    """
-    with connect(url, token) as client:
-        reopened = client.jobs.resume(job_id, accept_changed_inputs=accept_changed_inputs, budget_usd=budget)
-        _show_reopened(reopened, form)
-        if follow:
-            raise typer.Exit(follow_job(client, reopened, strict=strict))
-
-
-@job.command()
-def retry(
-    job_id: JobId,
-    *,
-    # It is the only thing to retry, so the option changes nothing; `retry ID --failed` reads well.
-    failed: Annotated[bool, typer.Option("--failed", hidden=True)] = True,
-    mini_batches: Annotated[
-        str, typer.Option("--mini-batches", metavar="4,9", help="Only these mini-batches.", show_default=False)
-    ] = "",
-    accept_changed_inputs: AcceptChanged = False,
-    follow: FollowOption = False,
-    strict: StrictOption = False,
-    form: FormatOption = OutputFormat.TABLE,
-    url: Url = "",
-    token: Token = "",
-) -> None:
-    """Run failed mini-batches and items of a job again. The output keeps its name.
-
-    It runs the code as it was submitted. To run changed code, create a new job with `job create --resume-from ID`.
-    """
-    try:
-        numbers = [int(number) for number in mini_batches.split(",")] if mini_batches else None
-    except ValueError as error:
-        raise typer.BadParameter(f"{mini_batches!r} is not a list of numbers such as 4,9") from error
-    with connect(url, token) as client:
-        reopened = client.jobs.retry(job_id, mini_batches=numbers, accept_changed_inputs=accept_changed_inputs)
-        _show_reopened(reopened, form)
-        if follow:
-            raise typer.Exit(follow_job(client, reopened, strict=strict))
-
-
-def _show_reopened(reopened: Job, form: OutputFormat) -> None:
-    from parallelrun.cli.output import say, show_change
-
-    show_change(reopened, form, name=reopened.id, text=f"{reopened.id} {reopened.state}")
-    if reopened.state not in ("queued", "failed", "canceled"):  # it was only paused
-        return
-    say(f"it runs the code as submitted on {reopened.submitted}; to run changed code, create a new job with")
-    say(f"  parallelrun job create -f JOB.yml --resume-from {reopened.id}")
-
-
-def follow_job(client: Client, job: Job, *, strict: bool = False) -> ExitCode:
-    """Show how a job goes on until it ends; the exit code is the job's."""
-    from parallelrun.cli.output import say, say_summary
-    from parallelrun.progress.summary import is_clean, summary
-    from parallelrun.resources.watch import watch_on_stderr
-
-    try:
-        ended = watch_on_stderr(client, job)
-    except KeyboardInterrupt:
-        say(f"\nThe job continues. Follow it again: parallelrun job stream {job.id}")
-        say(f"                   Cancel it:       parallelrun job cancel {job.id}")
-        raise
-    lines = summary(
-        ended,
-        log_hint=lambda log: f"parallelrun job logs {job.id} {log}",
-        retry=f"parallelrun job retry {job.id}",
-        step_hint=lambda step: f"parallelrun job logs {step.job}",
-    )
-    say_summary(lines, is_clean=is_clean(ended))
-    if ended.output:
-        from parallelrun_core.storage.location import is_url
-
-        fetch = f"fetch the output: parallelrun job download {job.id}"
-        say(f"output: {ended.output.path}" if is_url(ended.output.path) else fetch)
-    elif ended.is_pipeline and ended.state == "completed":
-        for output in ended.outputs:
-            say(f"output {output.name}: {output.path}")
-        say(f"fetch the outputs: parallelrun job download {job.id}")
-    return of_job(ended, strict=strict)
-
-
+job.command()(stream)
+job.command()(cancel)
+job.command()(resume)
+job.command()(retry)
 job.command()(logs)
 job.command()(download)
 job.command()(advise)

@@ -115,7 +115,7 @@ def trigger(
     token: Token = "",
 ) -> None:
     """Make one of its jobs now, and print the job's id."""
-    from parallelrun.cli.job import follow_job
+    from parallelrun.cli.job_follow import follow_job
     from parallelrun.cli.output import show_change
 
     with connect(url, token) as client:

@@ -15,7 +15,8 @@ import pytest
 from redis.exceptions import ConnectionError
 
 from parallelrun_api.submission.reopening import Reopenings
-from parallelrun_core.folder.decisions import Decided, DecisionWriter, read_decisions
+from parallelrun_core.folder.decided import Decided
+from parallelrun_core.folder.decisions import DecisionWriter, read_decisions
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import ManifestWriter
 from parallelrun_core.folder.records import JobResult, Reopening

@@ -8,7 +8,7 @@ from parallelrun_agent.policy.commands import Commit, ReportFailure
 from parallelrun_agent.policy.isolation import Isolation, PartEvent, most_calls
 from parallelrun_agent.policy.job_machine import JobMachine
 from parallelrun_agent.policy.outcomes import WorkerAnswer
-from parallelrun_core.folder.decisions import Decided
+from parallelrun_core.folder.decided import Decided
 from parallelrun_core.wire.leasing import Delivery, Turn
 from parallelrun_core.wire.message import encode_files
 from parallelrun_core.wire.outcome import Failure

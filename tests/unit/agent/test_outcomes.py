@@ -16,7 +16,7 @@ from parallelrun_agent.policy.outcomes import Exit, OutcomeBuilder, WorkerAnswer
 from parallelrun_agent.policy.worker import KillReason
 from parallelrun_agent.workers.answers import parse_answer, parse_failure
 from parallelrun_core.errors import ParallelRunError
-from parallelrun_core.folder.decisions import Decided
+from parallelrun_core.folder.decided import Decided
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.data_warnings import DataWarning
 from parallelrun_core.wire.leasing import Delivery

@@ -16,7 +16,8 @@ from parallelrun_core.documents import schema
 from parallelrun_core.documents.schema import decode, encode
 from parallelrun_core.errors import CorruptLog, NewerSchema
 from parallelrun_core.folder.damage import FRAME, Damage
-from parallelrun_core.folder.decisions import Decided, DecisionWriter, read_decisions, read_outcomes
+from parallelrun_core.folder.decided import Decided
+from parallelrun_core.folder.decisions import DecisionWriter, read_decisions, read_outcomes
 from parallelrun_core.folder.manifest import ManifestWriter, last_closing, read_closing
 from parallelrun_core.folder.record_log import RecordWriter, read_records
 from parallelrun_core.folder.term_log import check_whole, file_of, open_term, read_term_log, spans

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from parallelrun_agent.workers.answers import parse_warnings
 from parallelrun_core.errors import CorruptLog
-from parallelrun_core.folder.decisions import Decided
+from parallelrun_core.folder.decided import Decided
 from parallelrun_core.wire.data_warnings import DataWarning, WarningTotals
 from parallelrun_core.wire.masking import Mask
 from parallelrun_worker import frames

@@ -9,15 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parallelrun_core.folder.decisions import (
-    NAME,
-    Decided,
-    DecisionWriter,
-    FirstWins,
-    read_decisions,
-    read_outcomes,
-    read_places,
-)
+from parallelrun_core.folder.decided import Decided, FirstWins
+from parallelrun_core.folder.decisions import NAME, DecisionWriter, read_decisions, read_outcomes, read_places
 from parallelrun_core.folder.term_log import read_term_log
 from parallelrun_core.wire.outcome import Failure, LostItems, Outcome, RowsPlace, encode, encode_list
 from tests.unit.core.factories import failed, outcome

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.folder.decisions import Decided
+from parallelrun_core.folder.decided import Decided
 from parallelrun_core.folder.manifest import ManifestWriter, read_manifest
 from parallelrun_core.mltable.input_plan import load_plans
 from parallelrun_core.spec import JobSpec

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from parallelrun_core.folder.decisions import Decided
+from parallelrun_core.folder.decided import Decided
 from parallelrun_core.wire.data_warnings import DataWarning
 from parallelrun_core.wire.masking import Mask
 from parallelrun_master.ledger.job_warnings import JobWarnings

@@ -6,7 +6,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from parallelrun_core.folder.decisions import Decided
+from parallelrun_core.folder.decided import Decided
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.record_log import RecordWriter
 from parallelrun_core.wire.outcome import Outcome, encode_all

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_core.folder.decisions import Decided
+from parallelrun_core.folder.decided import Decided
 from parallelrun_core.folder.manifest import ManifestWriter
 from parallelrun_core.mltable.document import load_mltable
 from parallelrun_core.storage.interface import Version

@@ -14,7 +14,7 @@ import pytest
 
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.folder.decisions import Decided
+from parallelrun_core.folder.decided import Decided
 from parallelrun_core.folder.manifest import ManifestWriter, read_manifest
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage import stores, supported

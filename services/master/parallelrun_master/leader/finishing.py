@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from parallelrun_core.errors import ParallelRunError
-from parallelrun_core.folder.decisions import Decided
+from parallelrun_core.folder.decided import Decided
 from parallelrun_core.folder.manifest import last_closing
 from parallelrun_core.folder.metrics import last_values
 from parallelrun_core.folder.records import JobResult

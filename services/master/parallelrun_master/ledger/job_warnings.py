@@ -9,7 +9,7 @@ from typing import Final, Self
 import msgspec
 
 from parallelrun_core.durable_files import replace_file
-from parallelrun_core.folder.decisions import Decided
+from parallelrun_core.folder.decided import Decided
 from parallelrun_core.layout import PRIVATE_FILE, Layout
 from parallelrun_core.wire.data_warnings import DataWarning, WarningTotals
 from parallelrun_core.wire.masking import Mask

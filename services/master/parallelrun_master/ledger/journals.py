@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from parallelrun_core.folder.damage import has_rows
-from parallelrun_core.folder.decisions import Decided
+from parallelrun_core.folder.decided import Decided
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.record_log import read_records
 from parallelrun_core.wire.outcome import Outcome, decode_list

@@ -6,7 +6,7 @@ import os
 from itertools import chain, repeat
 from pathlib import Path
 
-from parallelrun_core.folder.decisions import Decided
+from parallelrun_core.folder.decided import Decided
 from parallelrun_core.folder.manifest import NAME, read_manifest
 from parallelrun_core.folder.term_log import file_of
 from parallelrun_core.storage.location import joined

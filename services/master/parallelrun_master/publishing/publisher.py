@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
-from parallelrun_core.folder.decisions import Decided
+from parallelrun_core.folder.decided import Decided
 from parallelrun_core.folder.manifest import ManifestCursor, ManifestEntry
 from parallelrun_core.service import failpoints
 from parallelrun_core.store.leader_queue import LeaderQueue
