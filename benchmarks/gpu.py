@@ -1,10 +1,10 @@
-"""A GPU kept busy: images through a ResNet-50, texts through a language model of transformers; weights are random.
+"""A GPU kept busy: images through residual networks, texts through a language model; all weights are random.
 
 `busy` is the share of the time in which the GPU computes, as its driver counts it, from the first run() to the last
-commit. Images: 32 in each mini-batch, as many workers on the one GPU as decode for it (`workers_per_gpu`), beside a
-loop written by hand: torch's DataLoader with as many processes that decode, and batches of 128. Texts: the second way
-of docs/engines-on-gpus.md, 64 mini-batches of 8 rows in flight in each of two workers on the GPU, beside the same
-script with one mini-batch at a time.
+commit. Images: 32 in each mini-batch through a ResNet-50 and a ResNet-152, as many workers on the one GPU as decode
+for it (`workers_per_gpu`), beside a loop written by hand: torch's DataLoader with as many processes that decode, and
+batches of 128. Texts: the second way of docs/engines-on-gpus.md, with a model of transformers, 64 mini-batches of 8
+rows in flight in each of two workers on the GPU, beside the same script with one mini-batch at a time.
 
 Needs a GPU, torch, transformers and pillow; without them there is nothing to measure.
 """
@@ -154,7 +154,7 @@ def image_loop(folder: str, output: str) -> None:
             return paths[at], torch.from_numpy(image_model.read_image(paths[at], shape.side).copy())
 
     loader: Any = DataLoader(Images(), batch_size=128, num_workers=_DECODERS, pin_memory=torch.cuda.is_available())
-    image_model.class_of_each(image_model.read_image(paths[0], shape.side)[None])
+    image_model.class_of_each(image_model.read_image(paths[0], shape.side)[None].copy())
     began = time.time()
     with open(output, "w") as rows:
         for names, pixels in loader:
@@ -163,28 +163,44 @@ def image_loop(folder: str, output: str) -> None:
     print(json.dumps({"first": began, "last": time.time(), "images": len(paths)}))
 
 
-def _image_round(jobs: Jobs, folder: Path) -> Figures:
+def _image_round(jobs: Jobs, folder: Path, network: str) -> Figures:
     with _busy() as samples:
         done = jobs.run(
-            folder, mini_batch_size=EACH, workers_per_gpu=_DECODERS,
-            environment_variables={"IMAGE_MODEL": "resnet_50"},
-        )  # fmt: skip
+            folder, mini_batch_size=EACH, workers_per_gpu=_DECODERS, environment_variables={"IMAGE_MODEL": network}
+        )
     first, last = _work_of(done)
     return {"wall_s": last - first, "busy": _share(samples, first, last), "whole_s": done.wall_s}
 
 
-def _loop_round(folder: Path) -> Figures:
+def _loop_round(folder: Path, network: str) -> Figures:
     with tempfile.TemporaryDirectory() as scratch, _busy() as samples:
         program = "import sys; from benchmarks.gpu import image_loop; image_loop(*sys.argv[1:])"
         began = time.perf_counter()
         ended = subprocess.run(
             [sys.executable, "-c", program, str(folder), f"{scratch}/rows"], check=True, stdout=subprocess.PIPE,
-            env={**os.environ, "IMAGE_MODEL": "resnet_50"},
+            env={**os.environ, "IMAGE_MODEL": network},
         )  # fmt: skip
         whole_s = time.perf_counter() - began
     times = json.loads(ended.stdout.splitlines()[-1])
     first, last = times["first"], times["last"]
     return {"wall_s": last - first, "busy": _share(samples, first, last), "whole_s": whole_s}
+
+
+def _images(jobs: Jobs, network: str, count: int, times: int, rounds: int) -> dict[str, object]:
+    folder = data.again(images(count), times)
+    _image_round(jobs, images(count), network)  # the first workers find nothing in the page cache
+    systems = {
+        "ParallelRun": lambda: _image_round(jobs, folder, network),
+        "DataLoader": lambda: _loop_round(folder, network),
+    }
+    comparison = Comparison(systems).run(rounds)
+    print(comparison.table())
+    return {
+        f"{network}_images_per_s": f"{count * times / comparison.spread('ParallelRun', 'wall_s').median:.0f}",
+        **comparison.ratio("DataLoader", "ParallelRun", "wall_s").fields(f"{network}_to_loop"),
+        **comparison.spread("ParallelRun", "busy").fields(f"{network}_busy"),
+        f"{network}_loop_busy": f"{comparison.spread('DataLoader', 'busy').median:.2f}",
+    }
 
 
 def _write_texts(folder: Path, count: int) -> Path:
@@ -220,17 +236,10 @@ def main(size: Size) -> dict[str, object]:
         "quick": (1, 4_000, 4, 8_192),
         "full": (3, 8_000, 8, 32_768),
     }[size]
-    folder = data.again(images(count), times)
     last: dict[str, object] = {"gpu": gpu.replace(" ", "_"), "images": count * times, "rounds": rounds}
     with Jobs(SCRIPT, processes=_DECODERS) as jobs:
-        _image_round(jobs, images(count))  # the first workers find nothing in the page cache
-        systems = {"ParallelRun": lambda: _image_round(jobs, folder), "DataLoader": lambda: _loop_round(folder)}
-        comparison = Comparison(systems).run(rounds)
-    print(comparison.table())
-    last |= comparison.ratio("DataLoader", "ParallelRun", "wall_s").fields("images_to_loop")
-    last["images_per_s"] = f"{count * times / comparison.spread('ParallelRun', 'wall_s').median:.0f}"
-    last |= comparison.spread("ParallelRun", "busy").fields("images_busy")
-    last["loop_busy"] = f"{comparison.spread('DataLoader', 'busy').median:.2f}"
+        for network in image_model.SHAPES:
+            last |= _images(jobs, network, count, times, rounds)
     with tempfile.TemporaryDirectory() as scratch, Jobs(_TEXTS, processes=2) as jobs:
         texts_of = Path(scratch)
         flights = {

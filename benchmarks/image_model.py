@@ -26,10 +26,13 @@ class Shape(NamedTuple):
 
 
 SMALL: Final = Shape((16, 32), (1, 1), 112)
-RESNET_50: Final = Shape((64, 128, 256, 512), (3, 4, 6, 3), 224)
+SHAPES: Final = {
+    "resnet_50": Shape((64, 128, 256, 512), (3, 4, 6, 3), 224),
+    "resnet_152": Shape((64, 128, 256, 512), (3, 8, 36, 3), 224),
+}
 _CLASSES: Final = 1000
 _SHAPE: Final = "IMAGE_MODEL"
-"""The environment variable that says `resnet_50`; anything else is the small network."""
+"""The environment variable that names one of `SHAPES`; without it, it is the small network."""
 
 
 def write_images(folder: Path, count: int) -> None:
@@ -77,7 +80,7 @@ def model() -> tuple[Any, Any, Shape]:
     """Return torch, the network on the GPU if there is one, and its shape; the same weights in each process."""
     import torch
 
-    shape = RESNET_50 if os.environ.get(_SHAPE) == "resnet_50" else SMALL
+    shape = SHAPES.get(os.environ.get(_SHAPE, ""), SMALL)
     torch.set_num_threads(1)
     torch.manual_seed(0)
     nn, first = torch.nn, shape.widths[0]
