@@ -141,6 +141,28 @@ def test_limit_of_which_a_dead_worker_had_the_only_permit_goes_on() -> None:
         assert cluster.output(result) == names(6)
 
 
+def test_limit_is_shared_by_jobs_on_all_nodes_whatever_they_ask_for(service: Service) -> None:
+    with Cluster(nodes=2, slots=2) as cluster:
+        define(cluster.root, requests_per_minute=1200)
+        jobs = [
+            cluster.submit(
+                CALLS, inputs=cluster.files(160), mini_batch_size=1, mini_batches_in_flight=in_flight,
+                rate_limits=["service"], environment_variables={"SERVICE": f"{service.url}{name}-"},
+            )
+            for name, in_flight in (("modest", 8), ("hungry", 64))
+        ]  # fmt: skip
+        for job in jobs:
+            assert cluster.output(cluster.result(job, timeout_s=180)) == [
+                f"{'modest' if job is jobs[0] else 'hungry'}-{name}" for name in names(160)
+            ]
+        callers = [name.split("-")[0] for name in service.names]
+        first = max(callers.index("modest"), callers.index("hungry")) + 20  # what was given out ahead
+        last = min(len(callers) - callers[::-1].index(name) for name in ("modest", "hungry"))
+        both = callers[first:last]
+        assert len(both) > 100
+        assert 0.4 <= both.count("modest") / len(both) <= 0.6
+
+
 def test_limit_that_a_job_does_not_name_is_refused_in_the_script() -> None:
     with Cluster(nodes=1, slots=1) as cluster:
         define(cluster.root, in_flight=1)

@@ -31,6 +31,19 @@ def test_permits_that_ignore_the_rate_are_found() -> None:
         redis.close()
 
 
+@pytest.mark.integration
+def test_permits_that_go_to_who_asks_most_are_found() -> None:
+    from parallelrun_core.store.connection import connect
+
+    with RedisServer() as server:
+        redis: Redis = connect(server.url)
+        with altered("permits", "had > other.had + SLACK_MS", "false"), expect_failure():
+            permits.test_permits_of_a_rate_go_to_jobs_alike_and_to_the_nodes_of_each_alike(redis, "requests_per_minute")
+        with altered("permits", "held + #others >= most", "false"), expect_failure():
+            permits.test_permits_that_calls_hold_are_shared_by_jobs_and_none_starves(redis, 1)
+        redis.close()
+
+
 def test_permits_that_stay_with_a_dead_worker_are_found() -> None:
     with patch.object(PermitQueue, "end", always([])), expect_failure():
         queues.test_permit_queue_gives_back_all_of_a_worker_that_is_gone()

@@ -65,8 +65,9 @@ KNOWN: Final = PREFIX + "known"
 
 
 def of_limit(name: str) -> list[str]:
-    """Return the keys of a limit: a hash with its state, and a zset, holder of a permit → when it is lost, ms."""
-    return [f"{AGENTS}limits}}:{name}", f"{AGENTS}limits}}:{name}:held"]
+    """Return the keys of a limit: a hash with its state; a zset, holder of a permit → when it is lost, ms; and a hash,
+    job and node that ask → what they had."""
+    return [f"{AGENTS}limits}}:{name}", f"{AGENTS}limits}}:{name}:held", f"{AGENTS}limits}}:{name}:parties"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,17 @@ class Call(NamedTuple):
     tokens: int = 0
 
 
+class Party(NamedTuple):
+    """A job on a node that asks for permits: permits are fair among jobs, and among the nodes of a job."""
+
+    job_id: str
+    node: str
+    waiting: int
+    """Its calls that wait, those for which it asks included."""
+    held: int
+    """Permits that it has."""
+
+
 class Granted(NamedTuple):
     """The permits that were given of those that were asked for."""
 
@@ -42,12 +53,12 @@ class Permits:
     def __init__(self, redis: Redis) -> None:
         self._script = script(redis, "permits")
 
-    def take(self, limit: Limit, calls: Sequence[Call]) -> Granted:
-        """Take permits for these calls, or for the first of them."""
+    def take(self, limit: Limit, party: Party, calls: Sequence[Call]) -> Granted:
+        """Take permits for these calls of a party, or for the first of them."""
         rates = (limit.requests_per_minute or 0, limit.tokens_per_minute or 0, limit.in_flight or 0)
         pairs = [word for call in calls for word in call]
         wait_ms, *starts_ms = self._script(
-            keys=keys.of_limit(limit.name), args=["take", *rates, HELD_MS, HORIZON_MS, *pairs]
+            keys=keys.of_limit(limit.name), args=["take", *rates, HELD_MS, HORIZON_MS, *party, *pairs]
         )
         return Granted([start / 1000 for start in starts_ms], wait_ms / 1000)
 

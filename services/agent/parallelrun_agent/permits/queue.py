@@ -1,4 +1,4 @@
-"""The calls of this node's workers that wait for permits of one limit. Pure bookkeeping, no I/O."""
+"""The calls of one job's workers on this node that wait for permits of one limit. Pure bookkeeping, no I/O."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class WaitingCall(NamedTuple):
 
 
 class PermitQueue:
-    """The queue of one limit on one node. Times are monotonic."""
+    """The queue of one job for one limit on one node. Times are monotonic."""
 
     def __init__(self) -> None:
         self._waiting: deque[WaitingCall] = deque()
@@ -36,6 +36,16 @@ class PermitQueue:
 
     def __len__(self) -> int:
         return len(self._waiting) + len(self._granted)
+
+    @property
+    def is_unused(self) -> bool:
+        """Return whether nobody waits and nobody holds a permit."""
+        return not (self._waiting or self._granted or self.held)
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Return how many calls wait for permits, and how many have one."""
+        return len(self._waiting), len(self._granted) + len(self.held)
 
     def add(self, waiting: WaitingCall) -> None:
         """Let a call wait."""

@@ -16,15 +16,16 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from parallelrun_agent.permits.queue import PermitQueue, WaitingCall
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.limits.definition import Limit, limit_catalog
 from parallelrun_core.service.telemetry import logger
-from parallelrun_core.store.connection import CONNECTION_ERRORS, connect
-from parallelrun_core.store.permits import Call, Permits
+from parallelrun_core.store.connection import CONNECTION_ERRORS, RedisError, connect
+from parallelrun_core.store.permits import Call, Party, Permits
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -37,14 +38,17 @@ _KNOWN_S: Final = 2.0
 """How long the definition of a limit is taken to be as it was read."""
 _MOST_LINE: Final = 4096
 _MOST_PAUSE_S: Final = 3600.0
+_QueueKey: TypeAlias = tuple[str, str]
+"""A limit, and a job that asks for its permits here."""
 
 
 class _Connection:
     """A worker's end, as far as the thread knows it."""
 
-    def __init__(self, end: socket.socket, limits: frozenset[str], name: str) -> None:
+    def __init__(self, end: socket.socket, limits: frozenset[str], job_id: str, name: str) -> None:
         self.end = end
         self.limits = limits
+        self.job_id = job_id
         self.name = name
         self.received = b""
 
@@ -64,17 +68,18 @@ class PermitServer:
         self._node = node
         self._new: list[_Connection] = []
         self._known: dict[str, tuple[Limit, float]] = {}
-        self._queues: defaultdict[str, PermitQueue] = defaultdict(PermitQueue)
+        self._queues: defaultdict[_QueueKey, PermitQueue] = defaultdict(PermitQueue)
         self._thread: threading.Thread | None = None
         self._wake_end = -1
         self._opened = 0
 
-    def open(self, limits: tuple[str, ...], process: str) -> int:
+    def open(self, limits: tuple[str, ...], job_id: str, process: str) -> int:
         """Return the descriptor that a worker inherits, of a new connection for permits of these limits."""
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         self._opened += 1
-        self._new.append(_Connection(ours, frozenset(limits), f"{self._node}/{process}/{os.getpid()}-{self._opened}"))
+        name = f"{self._node}/{job_id}/{process}/{os.getpid()}-{self._opened}"
+        self._new.append(_Connection(ours, frozenset(limits), job_id, name))
         if self._thread is None:
             wake, self._wake_end = os.pipe()
             self._thread = threading.Thread(target=self._run, args=(wake,), name="permits", daemon=True)
@@ -100,7 +105,7 @@ class PermitServer:
                 self._serve(redis)
 
     def _serve(self, redis: Redis) -> None:
-        for name, queue in self._queues.items():
+        for (name, job_id), queue in self._queues.items():
             for waiting in queue.due(time.monotonic()):
                 self._answer(waiting, {})
             limit = self._limit(name)
@@ -108,14 +113,14 @@ class PermitServer:
                 for waiting in queue.refuse():
                     self._answer(waiting, {"error": f"there is no limit {name!r} any more"})
                 continue
-            self._ask_redis(name, lambda limit=limit, queue=queue: self._ask(limit, queue))  # type: ignore[misc]
+            self._ask_redis(name, partial(self._ask, limit, job_id, queue))
 
-    def _ask(self, limit: Limit, queue: PermitQueue) -> None:
+    def _ask(self, limit: Limit, job_id: str, queue: PermitQueue) -> None:
         now = time.monotonic()
         if holders := queue.to_keep(now):
             self._permits.keep(limit.name, holders)
         if calls := queue.next_calls(now):
-            granted = self._permits.take(limit, calls)
+            granted = self._permits.take(limit, Party(job_id, self._node, *queue.counts), calls)
             queue.grant(granted.starts_s, granted.wait_s, now)
             for waiting in queue.due(time.monotonic()):
                 self._answer(waiting, {})
@@ -123,9 +128,14 @@ class PermitServer:
     def _ask_redis(self, name: str, call: Callable[[], None]) -> None:
         try:
             call()
-        except CONNECTION_ERRORS as error:
+        except (*CONNECTION_ERRORS, RedisError) as error:  # one that has no memory left refuses to write, for example
             log.warning("permits_wait_for_redis", limit=name, error=str(error))
-            self._queues[name].retry_at(time.monotonic() + _AGAIN_S)
+            self._retry_at(name, time.monotonic() + _AGAIN_S)
+
+    def _retry_at(self, name: str, then: float) -> None:
+        for (limit_name, _), queue in self._queues.items():
+            if limit_name == name:
+                queue.retry_at(then)
 
     def _limit(self, name: str) -> Limit | None:
         """The definition of a limit; None: there is none."""
@@ -158,8 +168,11 @@ class PermitServer:
             return True
         except (OSError, ValueError, LookupError, TypeError) as error:
             log.warning("permits_confused", worker=connection.name, error=str(error))
-        for name, queue in self._queues.items():
-            self._end(name, queue, [key for key in queue.callers() if key[0] is connection])
+        for key in [key for key in self._queues if key[1] == connection.job_id]:
+            queue = self._queues[key]
+            self._end(key[0], queue, [caller for caller in queue.callers() if caller[0] is connection])
+            if queue.is_unused:
+                del self._queues[key]
         return False
 
     def _take(self, connection: _Connection, message: dict[str, Any]) -> None:
@@ -169,7 +182,7 @@ class PermitServer:
             waiting = WaitingCall((connection, number), Call("", 0))
             self._answer(waiting, {"error": f"the job has no limit {name!r} among its rate_limits ({names})"})
             return
-        queue, caller = self._queues[name], (connection, number)
+        queue, caller = self._queues[name, connection.job_id], (connection, number)
         if message["what"] == "take":
             tokens = max(0, int(message["tokens"]))
             queue.add(WaitingCall(caller, Call(f"{connection.name}/{number}", tokens)))
@@ -184,8 +197,8 @@ class PermitServer:
         holders = queue.end(callers)
         limit = self._limit(name)
         if holders and limit is not None and limit.in_flight:
+            self._retry_at(name, 0.0)
             self._ask_redis(name, lambda: self._permits.give_back(name, holders))
-            queue.retry_at(0.0)
 
     def _answer(self, waiting: WaitingCall, answer: dict[str, Any]) -> None:
         connection, number = waiting.caller

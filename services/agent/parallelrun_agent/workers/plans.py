@@ -100,7 +100,7 @@ class PlanMaker:
     Args:
         paths: of the inputs that are brought to the node, by name.
         tracking: variables that lead to the job's run of MLflow.
-        open_permits: returns a descriptor for permits of these limits, for a process of this name.
+        open_permits: returns a descriptor for permits of these limits, for a job's process of this name.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class PlanMaker:
         python: JobPython | None = None,
         paths: Callable[[], Mapping[str, str]] = dict,
         tracking: Callable[[], Mapping[str, str]] = dict,
-        open_permits: Callable[[tuple[str, ...], str], int] | None = None,
+        open_permits: Callable[[tuple[str, ...], str, str], int] | None = None,
     ) -> None:
         self.job_id = folder.job_id
         self._python = python
@@ -300,7 +300,7 @@ class PlanMaker:
 
     def _permits_of(self, process: str) -> Callable[[], int] | None:
         opened = self._open_permits
-        return (lambda: opened(self._spec.rate_limits, f"{self.job_id}/{process}")) if opened is not None else None
+        return (lambda: opened(self._spec.rate_limits, self.job_id, process)) if opened is not None else None
 
     def _own_logs(self, config: WorkerConfig) -> tuple[Path, ...]:
         profiles = [".profile", ".profile.json"] if config.profiling_module else []
