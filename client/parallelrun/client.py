@@ -14,12 +14,15 @@ from typing import Self
 
 from parallelrun.http.default_server import server_to_use
 from parallelrun.http.transport import RetryPolicy, Transport
-from parallelrun.resources.admin import Admin, Nodes, Usage
+from parallelrun.resources.admin import Admin, Usage
 from parallelrun.resources.assets import Assets
 from parallelrun.resources.batch_endpoints import BatchDeployments, BatchEndpoints
-from parallelrun.resources.definitions import Computes, Datastores, Limits
+from parallelrun.resources.computes import Computes
+from parallelrun.resources.datastores import Datastores
 from parallelrun.resources.jobs import Jobs
+from parallelrun.resources.limits import Limits
 from parallelrun.resources.logs import JobLogs
+from parallelrun.resources.nodes import Nodes
 from parallelrun.resources.outputs import JobOutputs
 from parallelrun.resources.pictures import Pictures
 from parallelrun.resources.quotas import Quotas

@@ -19,7 +19,7 @@ from parallelrun.cli.asset import asset_kinds, commands_for
 from parallelrun.cli.azure_env import azure_env
 from parallelrun.cli.batch_endpoint import batch_deployment, batch_endpoint
 from parallelrun.cli.cluster import down, up
-from parallelrun.cli.compute import compute, node
+from parallelrun.cli.compute import compute
 from parallelrun.cli.data_preview import add_preview
 from parallelrun.cli.datastore import datastore
 from parallelrun.cli.doctor import doctor
@@ -27,6 +27,7 @@ from parallelrun.cli.exit_codes import ExitCode, Terminated, raise_on_sigterm
 from parallelrun.cli.init import init
 from parallelrun.cli.job import job
 from parallelrun.cli.limit import limit
+from parallelrun.cli.node import node
 from parallelrun.cli.plan import plan_command
 from parallelrun.cli.quota import quota
 from parallelrun.cli.run import run_command

@@ -1,4 +1,4 @@
-"""`parallelrun compute …` and `parallelrun node …`"""
+"""`parallelrun compute …`"""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 compute = typer.Typer(
     help="Named pools of nodes, and the engines that provide them.", no_args_is_help=True, rich_markup_mode=None
 )
-node = typer.Typer(help="The nodes of a cluster.", no_args_is_help=True, rich_markup_mode=None)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False)]
 
@@ -157,24 +156,3 @@ add_delete(
     "Forget a compute. Its nodes are drained and given back.",
     lambda client, name: client.computes.delete(name),
 )
-
-
-@node.command("list")
-def list_nodes(form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
-    """List all nodes."""
-    from parallelrun.cli.output import show_list
-
-    with connect(url, token) as client:
-        show_list(
-            client.nodes.list(),
-            form,
-            name=lambda each: each.node,
-            columns=[
-                ("NODE", lambda each: each.node),
-                ("STATE", lambda each: each.state),
-                ("BUSY", lambda each: f"{each.busy}/{each.slots}"),
-                ("HOST", lambda each: each.host),
-                ("VERSION", lambda each: each.version),
-                ("JOBS", lambda each: " ".join(each.jobs)),
-            ],
-        )

@@ -14,7 +14,7 @@ from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url
 
 if TYPE_CHECKING:
-    from parallelrun.resources.definitions import AnyDatastores
+    from parallelrun.resources.datastores import AnyDatastores
 
 datastore = typer.Typer(
     help="Named places in object stores. Those of a server; without one, of `parallelrun run` on this machine.",

@@ -16,7 +16,7 @@ from parallelrun_core.service.state_folder import state_folder
 
 
 class OwnDatastores:
-    """The datastores of this user: as `parallelrun.resources.definitions.Datastores`, without a server.
+    """The datastores of this user: as `parallelrun.resources.datastores.Datastores`, without a server.
 
     Raises:
         RuntimeError: the user has no home folder.
@@ -29,7 +29,7 @@ class OwnDatastores:
     def create(self, definition: Mapping[str, Any] | str | Path) -> Datastore:
         """Define a datastore, or define it anew. Raises InvalidInput."""
         # Here, so that a run starts its services before that.
-        from parallelrun.resources.definitions import read_document
+        from parallelrun.resources.datastores import read_document
 
         checked = read_document(definition)
         self._bound.check(checked)

@@ -1,12 +1,11 @@
-"""For operators of a server: its nodes, who has used them, the room that is taken, and retention."""
+"""For operators of a server: who has used it, the room that is taken, and retention."""
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
 
 from parallelrun.http.transport import Transport
-from parallelrun.models import ClusterUsage, Node, Sweep, UsageOfWeek
+from parallelrun.models import ClusterUsage, Sweep, UsageOfWeek
 from parallelrun.resources.resource import as_model, pages
 
 _PATH = "/v1/admin"
@@ -43,25 +42,3 @@ class Usage:
     def list(self) -> builtins.list[UsageOfWeek]:
         """All of it, the latest week first."""
         return [*pages(self._transport, "/v1/usage", UsageOfWeek)]
-
-
-class Nodes:
-    """The nodes that a server knows."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
-
-    def list(self) -> list[Node]:
-        """All nodes, alive or not."""
-        return list(pages(self._transport, "/v1/nodes", Node))
-
-    def check(self, paths: Sequence[str] = ()) -> str:
-        """Let every node check itself, and whether it can read these paths; returns the id of what nodes answer.
-
-        Raises:
-            InvalidInput: a path is outside of what jobs may use.
-        """
-        request = self._transport.request(
-            "POST", "/v1/nodes:check", idempotent=True, body=lambda: {"json": {"paths": [*paths]}}
-        )
-        return str(request["id"])

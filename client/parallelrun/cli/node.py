@@ -1,0 +1,31 @@
+"""`parallelrun node …`"""
+
+from __future__ import annotations
+
+import typer
+
+from parallelrun.cli.output import FormatOption, OutputFormat
+from parallelrun.cli.server import Token, Url, connect
+
+node = typer.Typer(help="The nodes of a cluster.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@node.command("list")
+def list_nodes(form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
+    """List all nodes."""
+    from parallelrun.cli.output import show_list
+
+    with connect(url, token) as client:
+        show_list(
+            client.nodes.list(),
+            form,
+            name=lambda each: each.node,
+            columns=[
+                ("NODE", lambda each: each.node),
+                ("STATE", lambda each: each.state),
+                ("BUSY", lambda each: f"{each.busy}/{each.slots}"),
+                ("HOST", lambda each: each.host),
+                ("VERSION", lambda each: each.version),
+                ("JOBS", lambda each: " ".join(each.jobs)),
+            ],
+        )
