@@ -172,6 +172,34 @@ def test_bodies_of_another_length_than_they_say_are_refused(start: Start) -> Non
     assert capacity.false_lengths(target_of(start())) == ""
 
 
+def most_memory_of(server: ApiServer) -> int:
+    """Bytes that a server has had in memory at most."""
+    assert server.process is not None
+    status = Path(f"/proc/{server.process.pid}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+
+
+def check_dear_logs(start: Start, site: Site, without: str = "") -> None:
+    """A page of logs takes the memory of a page, whatever a script has written where logs are."""
+    server = start(without=without)
+    job_id = a_job(server, site)
+    folder = server.root / "jobs" / job_id / "logs" / "user" / "entry_script_log" / "n0"
+    folder.mkdir(parents=True)
+    first = b"2027-01-15 08:00:00,000|INFO|7|8|all that follows is of this moment"
+    for number in range(40):
+        (folder / f"dear{number}.log.txt").write_bytes(first + 65_000 * b"\n")
+    with (folder / "endless.log.txt").open("wb") as file:
+        file.truncate(1 << 30)
+    (folder / "lines.log.txt").write_bytes(b"\n".join([first, *(20_000 * [b"x" * 300])]))
+    before = most_memory_of(server)
+    assert capacity.dear_logs(target_of(server), job_id) == ""
+    assert most_memory_of(server) - before < 300 << 20
+
+
+def test_a_page_of_logs_takes_the_memory_of_a_page(start: Start, site: Site) -> None:
+    check_dear_logs(start, site)
+
+
 def check_streams(start: Start, site: Site, without: str = "") -> None:
     server = start("--max-streams", "20", without=without)
     events = f"/v1/jobs/{a_job(server, site)}/events"

@@ -437,6 +437,11 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
         Step("parallelrun_api.http.concurrency:ConcurrencyLimiter.run", _in_any_thread),
         Step("parallelrun_api.views.folder_names:FolderNames._stretch", _looked_up_anew),
     ),
+    # The limit on lines that are looked at for a page of logs.
+    "http.lines_of_logs": (
+        Step("parallelrun_api.views.merged_logs:first_of", lambda text, _: text),
+        Step("parallelrun_api.views.merged_logs:last_of", lambda text, _: text),
+    ),
     # The audit log.
     "http.audit": (Step("parallelrun_api.http.audit:Audit.answered", nothing),),
     # The limit on event streams.

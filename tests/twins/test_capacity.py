@@ -43,6 +43,12 @@ def test_a_server_that_parses_what_it_has_refused_is_found(start: capacity.Start
         capacity.check_tiny_chunks(start, without="http.deaf")
 
 
+@pytest.mark.slow
+def test_a_page_of_logs_that_has_as_many_lines_as_they_have_is_found(start: capacity.Start, site: Site) -> None:
+    with expect_failure():
+        capacity.check_dear_logs(start, site, without="http.lines_of_logs")
+
+
 def test_streams_without_a_limit_are_found(start: capacity.Start, site: Site) -> None:
     with expect_failure():
         capacity.check_streams(start, site, without="http.streams")

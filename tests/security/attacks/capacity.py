@@ -255,6 +255,39 @@ def _streams_of_a_job(target: Target) -> str:
         job.join()
 
 
+DEAR_LOGS = """
+import os
+from azureml_user.parallel_run import EntryScript
+def run(mini_batch):
+    folder = EntryScript().log_dir
+    for number in range(300):
+        with open(f"{folder}/dear{number}.log.txt", "w") as file:
+            file.write("2027-01-15 08:00:00,000|INFO|7|8|all that follows is of this moment" + 65_000 * "\\n")
+    with open(f"{folder}/endless.log.txt", "wb") as file:
+        file.truncate(1 << 40)
+    return mini_batch
+"""
+
+
+def dear_logs(target: Target, job_id: str, timeout_s: float = 100.0) -> str:
+    """Logs of nothing but line breaks, and one without any, as a page of all by time."""
+    with ThreadPoolExecutor(1) as asking, client_of(target, timeout_s=timeout_s) as client:
+        for query in ("", "?order=newest", "?source=all&mini_batch=1"):
+            asked = asking.submit(client.get, f"/v1/jobs/{job_id}/merged-logs{query}")
+            while not asked.done():
+                if trouble := what_is_not_answered(target):
+                    return trouble
+            if (error := asked.exception()) or asked.result().status_code != 200:
+                return f"merged logs{query} are answered with {error!r}" if error else f"{asked.result().text[:200]}"
+    return ""
+
+
+def _logs_of_a_job(target: Target) -> str:
+    rows = target.rows_of(DEAR_LOGS)
+    assert rows, "the logs were not written"
+    return dear_logs(target, _newest(target))
+
+
 def _newest(target: Target) -> str:
     with client_of(target) as client:
         jobs = json.loads(client.get("/v1/jobs", params={"limit": "1"}).text)["items"]
@@ -270,5 +303,6 @@ _PLAYS: dict[str, Callable[[Target], str]] = {
     "bodies of another length than they say": false_lengths,
     "many long lists at once": _lists_of_a_job,
     "many event streams at once": _streams_of_a_job,
+    "logs that are dear to read": _logs_of_a_job,
 }
 ATTACKS = [Attack(name, play) for name, play in _PLAYS.items()]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final, Literal
 
 from parallelrun_api.http.paging import decode_token, encode_token
@@ -18,6 +19,9 @@ from parallelrun_api.views.timed_lines import (
     Mark,
     TimedLine,
     first_line,
+    first_of,
+    last_of,
+    last_timed,
     lines_with_times,
     marks_from,
     printed_lines,
@@ -29,7 +33,11 @@ from parallelrun_core.untrusted.sanitize import visible
 
 LEVELS: Final = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
 MOST_FILES: Final = 3000
+_MOST_COUNTED: Final = 10 * MOST_FILES
+"""Logs that are counted: a script can make any number of files where they are."""
 _MOST_BYTES: Final = 16 << 20
+_MOST_LINES: Final = 200_000
+"""Lines that are looked at for one page: a block of line breaks alone has as many as bytes."""
 _LEAST_BLOCK: Final = 4 << 10
 _MOST_BLOCK: Final = 64 << 10
 _LOOKS_BACK: Final = (4 << 10, 1 << 20)
@@ -98,11 +106,14 @@ def merged_lines(served: ServedFolder, merge: Merge, token: str) -> MergedLines:
     Raises:
         InvalidInput: the token is not of this list.
     """
-    logs = list(_logs(served, merge))
-    merged, left_out = logs[:MOST_FILES], max(0, len(logs) - MOST_FILES)
+    logs = _logs(served, merge)
+    merged = list(islice(logs, MOST_FILES))
+    left_out = sum(1 for _ in islice(logs, _MOST_COUNTED - MOST_FILES))
     place = _place(token, newest=merge.newest)
     most = max(_LEAST_BLOCK, min(_MOST_BLOCK, _MOST_BYTES // max(1, len(merged))))
-    blocks = [block for log in merged if (block := _Reader(served, log, merge.newest).block(place, most))]
+    most_lines = _MOST_LINES // max(1, len(merged))
+    readers = (_Reader(served, log, merge.newest, most_lines) for log in merged)
+    blocks = [block for reader in readers if (block := reader.block(place, most))]
     keyed = sorted(
         ((_Key(line.at_ms, block.log.path, line.offset), line, block) for block in blocks for line in block.lines),
         key=lambda each: each[0],
@@ -170,12 +181,13 @@ def _logs(served: ServedFolder, merge: Merge) -> Iterator[_Log]:
 
 
 class _Reader:
-    """Reads one block of a log."""
+    """Reads one block of a log, of so many lines at most."""
 
-    def __init__(self, served: ServedFolder, log: _Log, newest: bool) -> None:
+    def __init__(self, served: ServedFolder, log: _Log, newest: bool, most_lines: int) -> None:
         self._served = served
         self._log = log
         self._newest = newest
+        self._most_lines = most_lines
 
     def block(self, place: _Key, most: int) -> _Block | None:
         """The lines after a place, or before it; None: the log is gone."""
@@ -198,7 +210,11 @@ class _Reader:
         text, begin, has_more = self._read(fd, at, most)
         for looked_back in _LOOKS_BACK:  # a line may continue one that is before the block
             ahead = os.pread(fd, min(begin, looked_back), max(0, begin - looked_back))
-            lines = [each for each in lines_with_times(ahead + text, begin - len(ahead), None) if each.end > begin]
+            text_begin = begin - len(ahead)
+            joined = ahead + text
+            whole = joined.rfind(b"\n", 0, len(ahead)) + 1
+            before = last_timed(joined[:whole], text_begin)
+            lines = lines_with_times(joined[whole:], text_begin + whole, before)
             if lines and lines[0].offset <= begin:
                 break
         return _Block(self._log, self._with_mini_batches(lines), has_more)
@@ -239,12 +255,14 @@ class _Reader:
             text = os.pread(fd, at - begin, begin)
             skipped = text.find(b"\n") + 1 if begin else 0
             skipped = 0 if skipped == len(text) else skipped  # one line is longer than all of it
-            return text[skipped:], begin + skipped, begin + skipped > 0
+            shown = last_of(text[skipped:], self._most_lines)
+            begin += len(text) - len(shown)
+            return shown, begin, begin > 0
         text = os.pread(fd, min(most, max(0, size - at)), at)
         if len(text) == most and b"\n" not in text:
             text = os.pread(fd, min(_LOOKS_BACK[-1], size - at), at).partition(b"\n")[0] + b"\n"
         whole = text.rfind(b"\n") + 1
-        text = text[:whole] if whole and at + len(text) < size else text
+        text = first_of(text[:whole] if whole and at + len(text) < size else text, self._most_lines)
         return text, at, at + len(text) < size
 
     def _marks(self) -> tuple[int, int]:
@@ -296,7 +314,7 @@ def _matches(line: TimedLine, source: Source, merge: Merge) -> bool:
 
 
 def _shown(line: TimedLine, block: _Block) -> MergedLine:
-    text = line.text[: 4 * _SHOWN].decode(errors="replace")
+    text = line.text.decode(errors="replace")
     return MergedLine(
         at=rfc3339(line.at_ms / 1000),
         has_time=block.has_time,
@@ -308,5 +326,5 @@ def _shown(line: TimedLine, block: _Block) -> MergedLine:
         path=block.log.path,
         offset=line.offset,
         text=visible(text[:_SHOWN].rstrip("\r"), lines=False),
-        is_cut=len(text) > _SHOWN or len(line.text) > 4 * _SHOWN,
+        is_cut=len(text) > _SHOWN or line.is_cut,
     )

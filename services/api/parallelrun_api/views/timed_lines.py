@@ -1,5 +1,8 @@
 """Lines of logs with their times: found by time without reading what is before them.
 
+Scripts write logs as they like, such as one line that never ends, or nothing but line breaks. So nothing here reads or
+keeps more because of what is in a log: each look has a limit in bytes, and each line has one that is kept of it.
+
 The engine's logs, and those of `EntryScript().logger`, have the time in each line. Of what scripts print, the worker's
 marks say when it was printed: `time|INFO|pid|thread|position|mini-batch`.
 """
@@ -15,9 +18,15 @@ from datetime import datetime
 from typing import Final
 
 _STEP: Final = 4 << 10
-_LONGEST: Final = 1 << 20
+_PROBE: Final = 128 << 10
+"""Bytes that are read at most at one place for a line of which something can be said."""
+_SCAN: Final = 4 << 20
+"""Bytes that are read at most for the first line that is searched, once its neighborhood is known."""
+KEPT: Final = 4000
+"""Bytes that are kept of a line."""
 _MARKS_BYTES: Final = 256 << 10
 _TIMED: Final = re.compile(rb"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3})\|([A-Z]+)\|\d+\|\d+\|(.*)", re.DOTALL)
+_TIME: Final = re.compile(rb"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\|", re.MULTILINE)
 _LEVEL: Final = re.compile(rb"\b(DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)\b")
 _SAME_LEVEL: Final = {"WARN": "WARNING", "FATAL": "CRITICAL"}
 _LEVEL_WITHIN: Final = 60
@@ -34,6 +43,8 @@ class TimedLine:
     level: str | None
     mini_batch: int | None
     text: bytes
+    is_cut: bool = False
+    """The line is longer than its text."""
 
 
 @dataclass(frozen=True)
@@ -72,32 +83,67 @@ def first_line(fd: int, size: int, is_reached: Callable[[bytes], bool | None]) -
             high = middle
         else:
             low = begin
-    for begin, line in _lines_at(fd, low, size, is_begin=True):
+    for begin, line in _lines_at(fd, low, size, is_begin=True, most=_SCAN):
         if is_reached(line):
             return begin
     return size
 
 
-def _lines_at(fd: int, at: int, end: int, *, is_begin: bool = False) -> Iterator[tuple[int, bytes]]:
-    """The lines that begin at a position or after it, with their positions; very long ones in pieces."""
-    with open(fd, "rb", closefd=False) as file:
-        file.seek(at)
-        if at and not is_begin:
-            file.readline()
-        begin = file.tell()
-        while begin < end and (line := file.readline(_LONGEST)):
-            yield begin, line
-            begin += len(line)
+def _lines_at(fd: int, at: int, end: int, *, is_begin: bool = False, most: int = _PROBE) -> Iterator[tuple[int, bytes]]:
+    """The lines that begin at a position or after it, with their positions, as far as `most` bytes reach."""
+    begin, rest, step, is_line = at, b"", _STEP, is_begin or not at
+    while (read := begin + len(rest) - at) < most and (block := os.pread(fd, min(step, most - read), at + read)):
+        rest, step = rest + block, min(4 * step, most)
+        if not is_line:
+            skipped = rest.find(b"\n") + 1
+            is_line, skipped = skipped > 0, skipped or len(rest)
+            begin, rest = begin + skipped, rest[skipped:]
+        whole = rest.rfind(b"\n") + 1
+        for offset, _, line in _cut(rest[:whole], begin):
+            if offset >= end:
+                return
+            yield offset, line
+        begin, rest = begin + whole, rest[whole:]
+    if rest and is_line and begin < end:
+        yield begin, rest
 
 
-def lines_with_times(block: bytes, begin: int, before_ms: int | None) -> list[TimedLine]:
+def first_of(text: bytes, most: int) -> bytes:
+    """The first lines of a text, `most` of them."""
+    at = 0
+    for _ in range(most):
+        at = text.find(b"\n", at) + 1
+        if not at:
+            return text
+    return text[:at]
+
+
+def last_of(text: bytes, most: int) -> bytes:
+    """The last lines of a text, `most` of them."""
+    at = len(text) - text.endswith(b"\n")
+    for _ in range(most):
+        at = text.rfind(b"\n", 0, at)
+        if at < 0:
+            return text
+    return text[at + 1 :]
+
+
+def last_timed(text: bytes, begin: int) -> TimedLine | None:
+    """The last line of a text that has a time, if any."""
+    at = max((match.start() for match in _TIME.finditer(text)), default=-1)
+    lines = lines_with_times(text[at:].partition(b"\n")[0], begin + at, None) if at >= 0 else []
+    return lines[0] if lines else None
+
+
+def lines_with_times(block: bytes, begin: int, before: TimedLine | None) -> list[TimedLine]:
     """The lines of a block of a log that has the time in its lines.
 
     Args:
-        before_ms: the time of lines that continue one before the block; None: they are left out.
+        before: the last line before the block that has a time, which its first lines may continue; None: these are
+            left out.
     """
     lines: list[TimedLine] = []
-    at_ms, level, mini_batch = before_ms, None, None
+    at_ms, level, mini_batch = (before.at_ms, before.level, before.mini_batch) if before else (None, None, None)
     for offset, end, line in _cut(block, begin):
         match = _TIMED.match(line)
         if match:
@@ -105,7 +151,8 @@ def lines_with_times(block: bytes, begin: int, before_ms: int | None) -> list[Ti
             subject = _OF_MINI_BATCH.match(match[4])
             mini_batch = int(subject[1]) if subject else None
         if at_ms is not None:
-            lines.append(TimedLine(at_ms, offset, end, level, mini_batch, match[4] if match else line))
+            text = match[4] if match else line
+            lines.append(TimedLine(at_ms, offset, end, level, mini_batch, text[:KEPT], len(text) > KEPT))
     return lines
 
 
@@ -118,7 +165,8 @@ def printed_lines(block: bytes, begin: int, marks: list[Mark]) -> list[TimedLine
     positions, lines = [mark.position for mark in marks], []
     for offset, end, text in _cut(block, begin):
         mark = marks[max(0, bisect_right(positions, offset) - 1)]
-        lines.append(TimedLine(mark.at_ms, offset, end, level_in(text), mark.mini_batch, text))
+        is_cut = len(text) > KEPT
+        lines.append(TimedLine(mark.at_ms, offset, end, level_in(text), mark.mini_batch, text[:KEPT], is_cut))
     return lines
 
 

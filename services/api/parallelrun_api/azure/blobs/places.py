@@ -41,6 +41,9 @@ _JOINED: Final = {
 _MOST_FILES: Final = 1000
 """Of one of them; of the overview of a job there is one for each hour."""
 _COPY_BYTES: Final = 1 << 20
+_MOST_JOINED: Final = 128 << 20
+"""Bytes of one of them, which is in memory: workers may write as much each."""
+_GOES_ON: Final = b"\n... there is more: read the logs of each worker.\n"
 
 
 class BlobPlace(NamedTuple):
@@ -97,10 +100,13 @@ def _joined(logs: ServedFolder, pattern: re.Pattern[str]) -> int:
     fd = os.memfd_create("joined-logs", os.MFD_CLOEXEC)
     with suppress(NotFound, UnsafePath):
         paths = [entry.path for entry in logs.files() if pattern.fullmatch(entry.path)]
+        copied = 0
         for path in paths[-_MOST_FILES:]:
             with open(logs.open(path), "rb") as part:
-                while chunk := part.read(_COPY_BYTES):
-                    os.write(fd, chunk)
+                while copied < _MOST_JOINED and (chunk := part.read(min(_COPY_BYTES, _MOST_JOINED - copied))):
+                    copied += os.write(fd, chunk)
+        if copied == _MOST_JOINED:
+            os.write(fd, _GOES_ON)
     os.lseek(fd, 0, os.SEEK_SET)
     return fd
 
