@@ -239,6 +239,14 @@ def _some_job_id(*_: Any) -> Any:
     return new_job_id()
 
 
+def _bounds_of_jobs(context: Any, _: Any) -> Any:
+    """Read whatever jobs may read."""
+    from parallelrun_core.checks.data_preview import Bounds
+
+    settings = context.settings
+    return Bounds(root=str(settings.root), places=settings.places, memory_bytes=2 << 30)
+
+
 def _replacing(path: Path, data: bytes, **_: Any) -> None:
     path.write_bytes(data)
 
@@ -308,6 +316,8 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
         Step("parallelrun_api.people.access:Access.check_job_kept", nothing),
         Step("parallelrun_api.submission.checks:_deleted_jobs", always(())),
     ),
+    # That showing an output reads that output alone.
+    "api.output_only": (Step("parallelrun_api.routes.previews:_bounds", _bounds_of_jobs),),
     # The users that workers are.
     "worker.users": (Step("parallelrun_agent.settings:AgentSettings.worker_user", _agents_own),),
     # The rights with which an agent works where a job's code can write.

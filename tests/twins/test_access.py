@@ -9,6 +9,7 @@ import pytest
 
 from tests.integration.api import test_deleted_jobs as deleted
 from tests.integration.api import test_people as people
+from tests.integration.api import test_previews as previews
 from tests.integration.api.conftest import Site
 from tests.security import test_access as access
 from tests.twins.sabotage import expect_failure
@@ -48,6 +49,15 @@ def test_a_server_that_serves_files_of_deleted_jobs_is_found(redis_url: str, red
     site = Site.made(tmp_path)
     with expect_failure():
         deleted.check_deleted(tmp_path / "root", redis_url, redis, site, without="api.deleted")
+
+
+@pytest.mark.integration
+def test_a_server_that_shows_whatever_lies_where_an_output_was_is_found(
+    redis_url: str, redis: Redis, tmp_path: Path
+) -> None:
+    site = Site.made(tmp_path)
+    with expect_failure():
+        previews.check_output_table(redis_url, tmp_path / "root", site, without="api.output_only")
 
 
 @pytest.mark.integration

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ast
 import json
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -106,3 +109,53 @@ def test_preview_opens_no_file_that_jobs_may_not_read_and_is_on_record(
             assert answer.status_code == 422, answer.text
             assert "hunter2" not in answer.text
     assert [json.loads(line)["did"] for line in audit.read_text().splitlines()] == ["preview_data"] * 3
+
+
+def check_output_table(redis_url: str, root: Path, site: Site, *, without: str = "") -> None:
+    """An output is shown where jobs are users of their own, and nothing that a link in its place leads to."""
+    with ApiServer(root, redis_url, "--jobs-apart", without=without) as server, server.client() as api:
+        made, other = (str(api.post("/v1/jobs", json=site.spec()).json()["id"]) for _ in range(2))
+        outputs = [root / "jobs" / each / "outputs" for each in (made, other)]
+        for folder in outputs:
+            folder.mkdir(exist_ok=True)
+        (outputs[0] / "a[1]*.csv").write_text("id\n7\n")
+        (outputs[1] / "theirs.csv").write_text("secret\nhunter2\n")
+        url = f"/v1/jobs/{made}/output-table"
+        answer = api.get(url, params={"path": "a[1]*.csv"}, timeout=60)
+        assert answer.json()["rows"] == [{"id": "7"}], answer.text
+        check_swapped(api, url, outputs[0], outputs[1] / "theirs.csv")
+        wide = "n" * 400_000
+        (outputs[0] / "wide.csv").write_text(f"{wide}\n" + 1000 * "1\n")
+        answer = api.get(url, params={"path": "wide.csv", "rows": 1000}, timeout=60)
+        assert (answer.status_code, len(answer.content) < 32 << 20) == (200, True)
+        assert "too long" in answer.json()["errors"][0]
+
+
+def check_swapped(api: httpx.Client, url: str, outputs: Path, target: Path) -> None:
+    """Ask for a file that is swapped for a link to another job's output, again and again."""
+    is_over = threading.Event()
+    mine, link, shown_one = outputs / "mine", outputs / "link", outputs / "swapped.csv"
+    mine.write_text("id\n1\n")
+    os.link(mine, shown_one)
+    mine.unlink()
+
+    def swap() -> None:
+        while not is_over.is_set():
+            link.symlink_to(target)
+            link.replace(shown_one)
+            mine.write_text("id\n1\n")
+            mine.replace(shown_one)
+
+    with ThreadPoolExecutor(1) as swapping:
+        swapping.submit(swap)
+        try:
+            answers = [api.get(url, params={"path": "swapped.csv"}, timeout=60) for _ in range(6)]
+        finally:
+            is_over.set()
+    assert not [each.text for each in answers if "hunter2" in each.text]
+
+
+def test_output_table_shows_the_output_and_nothing_else(
+    redis_url: str, redis: Redis, tmp_path: Path, site: Site
+) -> None:
+    check_output_table(redis_url, tmp_path / "root", site)

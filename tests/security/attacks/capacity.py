@@ -288,6 +288,29 @@ def _logs_of_a_job(target: Target) -> str:
     return dear_logs(target, _newest(target))
 
 
+WIDE_TABLE = """
+import sys
+def run(mini_batch):
+    folder = sys.argv[sys.argv.index("--files") + 1]
+    with open(f"{folder}/wide.csv", "w") as file:
+        file.write(400_000 * "n" + "\\n" + 1000 * "1\\n")
+    return mini_batch
+"""
+
+
+def _table_of_a_job(target: Target) -> str:
+    """A small file whose answer as a table is large: the name of its column is in each row."""
+    arguments = "--files ${{outputs.files}}"
+    assert target.rows_of(WIDE_TABLE, outputs={"files": {"type": "uri_folder"}}, program_arguments=arguments)
+    with client_of(target, timeout_s=60) as client:
+        url = f"/v1/jobs/{_newest(target)}"
+        [path] = [each["path"] for each in client.get(f"{url}/outputs").json()["items"] if "wide" in each["path"]]
+        answer = client.get(f"{url}/output-table", params={"path": path, "rows": 1000})
+    if answer.status_code != 200:
+        return f"a table is answered with {answer.status_code}: {answer.text[:200]}"
+    return f"{len(answer.content):,} bytes show a table" if len(answer.content) > 32 << 20 else ""
+
+
 def _newest(target: Target) -> str:
     with client_of(target) as client:
         jobs = json.loads(client.get("/v1/jobs", params={"limit": "1"}).text)["items"]
@@ -304,5 +327,6 @@ _PLAYS: dict[str, Callable[[Target], str]] = {
     "many long lists at once": _lists_of_a_job,
     "many event streams at once": _streams_of_a_job,
     "logs that are dear to read": _logs_of_a_job,
+    "a table whose head is dear to show": _table_of_a_job,
 }
 ATTACKS = [Attack(name, play) for name, play in _PLAYS.items()]

@@ -23,7 +23,9 @@ from parallelrun_core.checks.extent import extent_of
 from parallelrun_core.errors import InvalidInput, NotFound
 from parallelrun_core.intake.reading import Reading, read_job
 from parallelrun_core.names.assets import Names
+from parallelrun_core.pipelines.outputs import job_of_output
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.storage.path_rule import Places
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.wire.states import NodeState
 
@@ -111,24 +113,30 @@ async def show_output_table(
 ) -> Response:
     """Read the first rows of an output as a table: CSV, JSON lines, Parquet or Avro, with the types of its columns.
     Only as much of the file is read as that needs. A file of another kind has no columns."""
-    file = await run_sync(_path_of, context, job_id, path)
-    spec, bounds = await _bounded({"inputs": {"rows": {"path": str(file)}}}, context)
+    file, places = await run_sync(_place_of, context, job_id, path)
+    reading = await run_sync(_reading, {"inputs": {"rows": {"path": str(file)}}}, context.assets.names)
+    spec, bounds = reading.job, _bounds(context, places)
     read = partial(preview, spec, rows, guesses=True, timeout_s=_WAIT_S, bounds=bounds)
     (table,) = await context.previews.run((spec.model_dump_json(), rows, True), read)
     return json_answer(_answer(table))
 
 
-def _path_of(context: Context, job_id: str, path: str) -> Path:
-    """Return where an output of a job is.
+def _place_of(context: Context, job_id: str, path: str) -> tuple[Path, Places]:
+    """Return where an output of a job is, and what may be read for it: the output that it is part of, whatever the job
+    puts there meanwhile.
 
     Raises:
         NotFound: there is none of this path.
     """
-    served = outputs_of(context, job_id)
+    served, root = outputs_of(context, job_id), context.settings.root
     for folder in served.folders:
         with suppress(NotFound):
             os.close(folder.open(path))
-            return folder.anchor / folder.beneath / (path.removeprefix(f"{folder.name}/") if folder.name else path)
+            place = folder.anchor / folder.beneath
+            file = place / (path.removeprefix(f"{folder.name}/") if folder.name else path)
+            if made_by := job_of_output(root, f"{place}/"):
+                return file, Places(roots=[], are_jobs_apart=True, jobs=[made_by])
+            return file, Places(roots=[str(place)], are_jobs_apart=True)
     raise NotFound(f"There is no file {path[:200]!r} here.")
 
 
@@ -142,8 +150,11 @@ async def _bounded(document: object, context: Context) -> tuple[JobSpec, Bounds]
     with reading.locating_problems():
         await run_sync(context.submissions.check_inputs, reading.job)
         _check_near(reading.job)
-    settings = context.settings
-    return reading.job, Bounds(root=str(settings.root), places=settings.places, memory_bytes=_MEMORY_BYTES)
+    return reading.job, _bounds(context, context.settings.places)
+
+
+def _bounds(context: Context, places: Places) -> Bounds:
+    return Bounds(root=str(context.settings.root), places=places, memory_bytes=_MEMORY_BYTES)
 
 
 def _ready_nodes(context: Context, spec: JobSpec) -> list[int]:

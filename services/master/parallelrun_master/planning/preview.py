@@ -32,6 +32,8 @@ from parallelrun_master.planning.input_cuts import InputCuts, KnownInput
 
 _MOST_PIECES: Final = 8
 _MOST_PATHS: Final = 20
+_MOST_BYTES: Final = 16 << 20
+"""The most bytes of an answer to a server."""
 _LISTING_S: Final = 5.0
 """How long files are listed, once there is something to show."""
 
@@ -117,6 +119,16 @@ def _for_worker(piece: Piece) -> list[Any]:
     return [piece.path.decode(errors="surrogateescape"), *piece.rest]
 
 
+def _bounded(previews: list[InputPreview]) -> list[InputPreview]:
+    """Leave the rows and columns out of previews that take too many bytes: a server holds all of its answers in memory,
+    and the name of a column may be of any length."""
+    for each in previews:
+        if len(msgspec.json.encode(each)) > _MOST_BYTES // len(previews):
+            each.columns, each.rows = [], []
+            each.errors.append("the names of its columns are too many, or too long, to be shown here")
+    return previews
+
+
 def main() -> int:
     """Answer one request."""
     request = msgspec.json.decode(sys.stdin.buffer.read(), type=PreviewRequest)
@@ -126,7 +138,7 @@ def main() -> int:
         rule = PathRule(Path(bounds.root), bounds.places)
     spec = JobSpec.model_validate(request.spec)
     previews = list(preview(spec, request.rows, guesses=request.guesses, rule=rule))
-    sys.stdout.buffer.write(msgspec.json.encode(previews))
+    sys.stdout.buffer.write(msgspec.json.encode(previews if bounds is None else _bounded(previews)))
     return 0
 
 
