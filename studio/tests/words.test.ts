@@ -10,6 +10,7 @@ import { crc32, zipOf } from "../src/words/zip";
 import type { Compared, Comparison } from "../src/api/types";
 import { sideBySide } from "../src/views/compare/columns";
 import { changeOf, FIGURES } from "../src/views/compare/figures";
+import { changeOf as tagsFrom } from "../src/views/jobs/tags";
 import { changesBetween } from "../src/views/draft/diff";
 import { settingIn, withSetting } from "../src/views/draft/settings";
 import { soFar } from "../src/views/job/overview/so_far";
@@ -199,4 +200,17 @@ test("comparisons of one job with others are one table", () => {
     { name: "nodes", values: [1, 2, 1] },
     { name: "size", values: [10, 10, 20] },
   ]);
+});
+
+test("tags are written as on the command line", () => {
+  assert.deepEqual(tagsFrom("team=vision checked -draft  note=a=b"), {
+    set: { team: "vision", checked: "", note: "a=b" },
+    remove: ["draft"],
+  });
+});
+
+test("what was nothing before, and is something now, differs", () => {
+  const failed = FIGURES.find(({ name }) => name === "failed_mini_batches")!;
+  assert.deepEqual(changeOf(failed, 0, 5, true), { text: "+5 worse", kind: "bad" });
+  assert.equal(changeOf(failed, 0, 0, true), null);
 });

@@ -15,7 +15,7 @@ from parallelrun.cli.job_explain import explain
 from parallelrun.cli.job_files import JobId, download, logs
 from parallelrun.cli.job_follow import follow_job, stream
 from parallelrun.cli.job_insight import profile, stacks
-from parallelrun.cli.job_removal import archive, delete, restore
+from parallelrun.cli.job_removal import archive, delete, restore, tag
 from parallelrun.cli.job_replay import replay
 from parallelrun.cli.job_report import report
 from parallelrun.cli.job_show import show
@@ -274,6 +274,7 @@ job.command()(replay)
 job.command()(top)
 job.command("open")(open_page)
 job.command()(report)
+job.command()(tag)
 job.command()(archive)
 job.command()(restore)
 job.command()(delete)

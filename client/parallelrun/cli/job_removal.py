@@ -1,4 +1,4 @@
-"""`parallelrun job archive|restore|delete`"""
+"""`parallelrun job tag|archive|restore|delete`"""
 
 from __future__ import annotations
 
@@ -9,6 +9,31 @@ import typer
 from parallelrun.cli.job_files import JobId
 from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url, connect
+
+
+def tag(
+    job_id: JobId,
+    tags: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME=VALUE...", help="Tags to set.", show_default=False)
+    ] = None,
+    *,
+    remove: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A tag to remove. Repeat it for more.", show_default=False)
+    ] = None,
+    form: FormatOption = OutputFormat.TABLE,
+    url: Url = "",
+    token: Token = "",
+) -> None:
+    """Set and remove tags of a job, also of one that has ended. Those that aren't named stay."""
+    from parallelrun.cli.output import show_change
+
+    if not tags and not remove:
+        raise typer.BadParameter("name a tag to set, as team=vision, or one to --remove", param_hint="NAME=VALUE")
+    parts = [each.partition("=") for each in tags or []]
+    with connect(url, token) as client:
+        tagged = client.jobs.tag(job_id, {name: value for name, _, value in parts}, remove=remove or ())
+    text = " ".join(f"{name}={value}" if value else name for name, value in tagged.tags.items())
+    show_change(tagged, form, name=tagged.id, text=f"{tagged.id} {text or 'has no tags'}")
 
 
 def archive(job_id: JobId, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:

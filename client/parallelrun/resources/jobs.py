@@ -195,6 +195,17 @@ class Jobs(JobInsight):
         """
         return as_model(self._transport.request("POST", f"{job_path(job_id)}:archive", idempotent=True), Job)
 
+    def tag(self, job_id: str, tags: Mapping[str, str] | None = None, *, remove: Sequence[str] = ()) -> Job:
+        """Set tags of a job, and remove others, also of one that has ended. Those that aren't named stay.
+
+        Args:
+            tags: values by name.
+            remove: names.
+        """
+        change = {"set": dict(tags or {}), "remove": [*remove]}
+        path = f"{job_path(job_id)}:tag"
+        return as_model(self._transport.request("POST", path, idempotent=True, body=lambda: {"json": change}), Job)
+
     def restore(self, job_id: str) -> Job:
         """Take back that a job was archived or deleted. A deleted job can be restored for a day, or as long as the
         operator has set.

@@ -46,6 +46,7 @@ from parallelrun_api.routes import (
     schedules,
     session,
     stacks,
+    tagging,
     tiles,
     tokens,
     usage,
@@ -88,8 +89,8 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
     app.state.token = token
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     modules = (
-        jobs, drafts, previews, advice, explaining, controlling, reopening, removing, schedules, endpoints, events,
-        mini_batches, tiles, files, log_lines, merged_logs, measurements, stacks, profiles, nodes,
+        jobs, drafts, previews, advice, explaining, controlling, reopening, removing, tagging, schedules, endpoints,
+        events, mini_batches, tiles, files, log_lines, merged_logs, measurements, stacks, profiles, nodes,
         computes, datastores, limits, assets, tokens, quotas, usage, session, operations, admin,
     )  # fmt: skip
     for module in modules:

@@ -143,7 +143,10 @@ class Job(Answer, kw_only=True, frozen=True):
     metrics: dict[str, bool | int | float | str | None] = {}
     """The last value of each metric that the script of a job that has ended has logged, of the first fifty."""
     spec: dict[str, Any] = {}
-    """The submitted spec; the values of `environment_variables` are masked. In a list of jobs, without `steps`."""
+    """The submitted spec, also its tags of then; the values of `environment_variables` are masked. In a list of jobs,
+    without `steps`."""
+    tags: dict[str, str] = {}
+    """The tags that it has now: the submitted ones, until somebody changes them."""
     steps: list[PipelineStep] = []
     """The steps of a pipeline, in an order in which they can run; not in a list of jobs."""
     outputs: list[NamedOutput] = []

@@ -15,6 +15,7 @@ jobs/<job id>/
     reopened.<generation>.json   a resume or retry by the user; result.<generation>.json: how that ended
     cancel.<generation>.json     the user's request to cancel this generation
     steps/<step>.<generation>.json   of a pipeline: what was decided about a step (pipelines/records.py)
+    tags.json                its tags, once somebody has changed them (tags.py)
     archived.json, deleted.json, notice.json, stripped.json    what becomes of it (retention/marks.py)
 code/<sha256>/               snapshots of the users' code, shared between jobs
 reuse/<key>/<job id>.<generation>.json    steps that have completed, by what they were made of (pipelines/finished.py)

@@ -541,8 +541,13 @@ export interface Job {
   warnings: string[];
   /** The last value of each metric that the script of a job that has ended has logged, of the first fifty. */
   metrics: Record<string, boolean | number | string | null>;
-  /** The submitted spec; the values of `environment_variables` are masked. In a list of jobs, without `steps`. */
+  /**
+   * The submitted spec, also its tags of then; the values of `environment_variables` are masked. In a list of jobs,
+   * without `steps`.
+   */
   spec: Record<string, unknown>;
+  /** The tags that it has now: the submitted ones, until somebody changes them. */
+  tags: Record<string, string>;
   /** The steps of a pipeline, in an order in which they can run; not in a list of jobs. */
   steps: PipelineStep[];
   /** The outputs of a pipeline; not in a list of jobs. */

@@ -57,6 +57,42 @@ class TestSearch:
         longer = api.get("/v1/jobs?limit=3").json()["items"]
         assert len(json.dumps(first["items"][0])) < len(json.dumps(longer[0])) / 2
 
+    def test_tags_are_changed_also_of_a_job_that_has_ended(self, api: httpx.Client, site: Site) -> None:
+        tags = {"team": "red", "case": "tagging"}
+        job_id = api.post("/v1/jobs", json=site.spec(name="tagged", tags=tags)).json()["id"]
+        assert names(found(api, tag="team=red", q="case=tagging")) == ["tagged"]
+        assert api.post(f"/v1/jobs/{job_id}:cancel").status_code == 202
+        before = api.get(f"/v1/jobs/{job_id}").headers["ETag"]
+
+        change = {"set": {"team": "blue", "draft": ""}, "remove": ["case", "of no job"]}
+        answer = api.post(f"/v1/jobs/{job_id}:tag", json=change)
+        assert answer.status_code == 200, answer.text
+        changed = {"team": "blue", "draft": ""}
+        assert (answer.json()["tags"], answer.json()["spec"]["tags"]) == (changed, tags)
+        assert api.get(f"/v1/jobs/{job_id}", headers={"If-None-Match": before}).json()["tags"] == changed
+        listed = api.get("/v1/jobs?limit=100").json()["items"]
+        assert [each["tags"] for each in listed if each["id"] == job_id] == [changed]
+        assert names(found(api, tag="team=red", q="tagged")) == []
+        (summary,) = found(api, q="team=blue draft tagged")["items"]
+        assert summary["tags"] == changed
+
+    def test_a_change_of_tags_that_makes_no_sense_is_refused(self, api: httpx.Client, site: Site) -> None:
+        job_id = api.post("/v1/jobs", json=site.spec()).json()["id"]
+        for change, why in (
+            ({"set": {"a=b": "c"}}, "set"),
+            ({"set": {"a": "b"}, "remove": ["a"]}, "in `set` and in `remove`"),
+            ({"set": {"": "b"}}, "set"),
+            ({"remove": ["a\0"]}, "remove"),
+        ):
+            answer = api.post(f"/v1/jobs/{job_id}:tag", json=change)
+            assert answer.status_code == 422, answer.text
+            assert why in answer.text
+        for first in (0, 60):
+            change = {"set": {f"tag{number}": "" for number in range(first, first + 60)}}
+            answer = api.post(f"/v1/jobs/{job_id}:tag", json=change)
+        assert answer.status_code == 422
+        assert "more than 100: remove some" in answer.text
+
     def test_jobs_of_a_schedule_say_so(self, api: httpx.Client, site: Site) -> None:
         schedule = {"trigger": {"type": "cron", "expression": "30 2 * * *"}, "create_job": site.spec(name="by itself")}
         assert api.put("/v1/schedules/searched", json=schedule).status_code in (200, 201)

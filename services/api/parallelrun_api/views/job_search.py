@@ -13,6 +13,7 @@ import msgspec
 from parallelrun_api.views.shown import epoch, pace_of, rfc3339, type_of
 from parallelrun_core.answers.job_summaries import JobCounts, JobMaker, JobSummary, JobSummaryPage
 from parallelrun_core.answers.jobs import Job, JobType, ParentStep
+from parallelrun_core.folder.tags import tags_of
 from parallelrun_core.folder.unreadable import UNREADABLE
 from parallelrun_core.layout import jobs_of
 from parallelrun_core.lru_cache import LruCache
@@ -61,7 +62,7 @@ class JobQuery:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Card:
-    """The facts of a job that never change."""
+    """The facts of a job that change only with its folder."""
 
     job_id: str
     type: JobType
@@ -99,7 +100,8 @@ class JobSearch:
     def __init__(self, jobs: JobReader, registry: Registry) -> None:
         self._jobs = jobs
         self._registry = registry
-        self._cards = LruCache[_Card](_RECORDS)
+        self._cards = LruCache[tuple[int, _Card]](_RECORDS)
+        """Each with the time at which its folder was changed: other tags change that."""
         self._ended = LruCache[tuple[int, JobSummary]](_ENDED)
         """Those that have ended, each with the time at which its folder was changed: reopening it changes that."""
 
@@ -128,10 +130,10 @@ class JobSearch:
         statuses, away = self._statuses()
         for job_id in self._jobs.ids():
             try:
-                card = self._card(job_id)
+                changed, card = self._card(job_id)
                 if not card.fits(query, words):
                     continue
-                summary = self._summary(card, statuses, away)
+                summary = self._summary(card, changed, statuses, away)
                 if summary is not None:
                     yield summary
             except UNREADABLE:
@@ -143,13 +145,21 @@ class JobSearch:
         except CONNECTION_ERRORS as error:
             return {}, error
 
-    def _card(self, job_id: str) -> _Card:
-        return self._cards.get(job_id) or self._cards.put(job_id, _card_of(self._jobs.folder(job_id).record()))
+    def _card(self, job_id: str) -> tuple[int, _Card]:
+        """Return the facts of a job, and the time at which its folder was changed, in ns."""
+        changed = (jobs_of(self._jobs.root) / job_id).stat().st_mtime_ns
+        cached = self._cards.get(job_id)
+        if cached is not None and cached[0] == changed:
+            return cached
+        folder = self._jobs.folder(job_id)
+        record = folder.record()
+        return self._cards.put(job_id, (changed, _card_of(record, tags_of(folder, record.spec))))
 
-    def _summary(self, card: _Card, statuses: dict[str, JobStatus], away: Exception | None) -> JobSummary | None:
+    def _summary(
+        self, card: _Card, changed: int, statuses: dict[str, JobStatus], away: Exception | None
+    ) -> JobSummary | None:
         """Return a job as it is now; None: somebody has deleted it."""
         status = statuses.get(card.job_id)
-        changed = (jobs_of(self._jobs.root) / card.job_id).stat().st_mtime_ns
         cached = self._ended.get(card.job_id)
         if status is None and cached is not None and cached[0] == changed:
             return cached[1]
@@ -177,10 +187,8 @@ class JobSearch:
         return msgspec.structs.replace(summary, counts=_counts_of_steps(self._jobs.get(summary.id), summary.counts))
 
 
-def _card_of(record: JobRecord) -> _Card:
+def _card_of(record: JobRecord, tags: dict[str, str]) -> _Card:
     spec = record.spec
-    spec_tags = spec.get("tags")
-    tags = {str(name): "" if value is None else str(value) for name, value in spec_tags.items()} if spec_tags else {}
     maker = _maker_of(record)
     parent = ParentStep(job=record.parent.job_id, step=record.parent.step) if record.parent is not None else None
     name, script = str(spec.get("name") or ""), str(spec.get("entry_script") or "")

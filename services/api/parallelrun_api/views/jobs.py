@@ -18,6 +18,7 @@ from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
 from parallelrun_core.folder.disk_floor import NO_FLOOR, DiskFloor
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
 from parallelrun_core.folder.records import JobRecord, JobResult
+from parallelrun_core.folder.tags import tags_of
 from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
 from parallelrun_core.ids import is_from
 from parallelrun_core.layout import job_ids
@@ -203,8 +204,10 @@ class JobReader:
                 return None
             if cached is not None and cached[0] is status and folder.has_record:
                 job = msgspec.structs.replace(cached[1], archived=is_archived)
-                return job if job_filter.takes(job.parent.job if job.parent else "", job.owner, job.state) else None
-            return self._listed(folder, job_filter, status, away)
+                wanted = job_filter.takes(job.parent.job if job.parent else "", job.owner, job.state)
+                return _tagged(folder, job) if wanted else None
+            listed = self._listed(folder, job_filter, status, away)
+            return _tagged(folder, listed) if listed is not None else None
         except NotFound:
             return None  # it is being created or deleted
         except (NewerSchema, CorruptLog, OSError) as error:  # a disk that fails for one job fails no list
@@ -244,3 +247,7 @@ class JobReader:
     def has_ended(self, job_id: str) -> bool:
         """Return whether the job's result is recorded: nothing about it will change, unless it is reopened."""
         return self.folder(job_id).has_ended
+
+
+def _tagged(folder: JobFolder, job: answers.Job) -> answers.Job:
+    return msgspec.structs.replace(job, tags=tags_of(folder, job.spec))

@@ -8,6 +8,7 @@ from parallelrun_api.views.shown import rfc3339
 from parallelrun_core.answers import jobs as answers
 from parallelrun_core.errors import Conflict
 from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.tags import tags_of
 from parallelrun_core.retention.marks import Marks
 
 _STRIPPED = {
@@ -36,6 +37,8 @@ def with_marks(folder: JobFolder, job: answers.Job) -> answers.Job:
     notes = list(job.notes)
     if marks.is_archived:
         changes["archived"] = True
+    if (tags := tags_of(folder, job.spec)) != job.tags:
+        changes["tags"] = tags
     if (notice := marks.notice) is not None:
         changes["removed_at"] = rfc3339(notice.removed_at)
         notes.append(

@@ -10,6 +10,7 @@ from zlib import crc32
 import msgspec
 
 from parallelrun_core.answers import jobs as answers
+from parallelrun_core.folder.tags import submitted_tags
 from parallelrun_core.wire import pace
 from parallelrun_core.wire.control import Priority
 from parallelrun_core.wire.ending import how_completed
@@ -82,6 +83,7 @@ def job_of(
         warnings=[mask.printable(warning) for warning in result.warnings] if result else [],
         metrics=result.metrics if result else {},
         spec=masked_spec(record.spec) if spec is None else spec,
+        tags=submitted_tags(record.spec),
         notes=[mask.printable(note) for note in record.notes],
         links=_links(record.job_id),
     )
@@ -130,7 +132,9 @@ def etag(job: answers.Job, encoded: str) -> str:
     Args:
         encoded: the answer with it, for what changes of the steps of a pipeline.
     """
-    is_marked = job.archived or job.removed_at is not None or job.waiting is not None
+    is_marked = (
+        job.tags != submitted_tags(job.spec) or job.archived or job.removed_at is not None or job.waiting is not None
+    )
     steps = f"-{crc32(encoded.encode()):x}" if job.steps or is_marked else ""
     return f'"{job.version}-{job.state}-{int(job.ended is not None)}{int(job.output is not None)}{steps}"'
 

@@ -50,15 +50,16 @@ export interface Change {
 
 /** How a figure differs from that of the first job; null: it doesn't, as far as that can be told. */
 export function changeOf(
-  { isBetterLow, isSeconds }: Figure,
+  { isBetterLow, isSeconds, format }: Figure,
   before: number | null,
   after: number | null,
   areComparable: boolean,
 ): Change | null {
-  if (before === null || after === null || before === 0) return null;
+  if (before === null || after === null || before === after) return null;
   const share = after / before - 1;
   if (Math.abs(share) < NOISE_SHARE || (isSeconds && Math.abs(after - before) < NOISE_S)) return null;
-  const size = Math.abs(share) < 10 ? `${Math.round(Math.abs(share) * 100)} %` : `${Math.round(share + 1)} times`;
+  const factor = Number.isFinite(share) ? `${Math.round(share + 1)} times` : format(after);
+  const size = Math.abs(share) < 10 ? `${Math.round(Math.abs(share) * 100)} %` : factor;
   const text = `${share > 0 ? "+" : "−"}${size}`;
   if (!areComparable || isBetterLow === undefined) return { text, kind: "" };
   return share < 0 === isBetterLow ? { text: `${text} better`, kind: "good" } : { text: `${text} worse`, kind: "bad" };

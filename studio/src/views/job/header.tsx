@@ -13,7 +13,7 @@ import { lostItems, sentenceOf } from "../../words/sentence";
 import { kindOf } from "../../words/states";
 import { clock, moment } from "../../words/times";
 import { titleOf } from "../../words/title";
-import { tagsOf } from "../jobs/tags";
+import { written } from "../jobs/tags";
 import { Actions } from "./actions";
 import { Cause } from "./cause";
 import { Figures } from "./figures";
@@ -50,7 +50,7 @@ export function Header({ job, live, now }: { job: Job; live: LiveJob; now: numbe
         <code>{job.id}</code> <Copy text={job.id} label="Copy the job's id" />
         <span>submitted {moment(job.submitted)}</span>
         <Maker id={job.id} />
-        {tagsOf(job.spec).map((tag) => (
+        {written(job.tags).map((tag) => (
           <span key={tag} class="chip">
             {tag}
           </span>

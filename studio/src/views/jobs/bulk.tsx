@@ -6,8 +6,9 @@ import { send, type Problem } from "../../api/http";
 import { jobPath } from "../../api/paths";
 import { Dialog } from "../../parts/dialog";
 import { counted } from "../../words/numbers";
+import { changeOf } from "./tags";
 
-type Verb = "cancel" | "retry" | "archive" | "delete";
+type Verb = "cancel" | "retry" | "tag" | "archive" | "delete";
 
 const VERBS: Record<Verb, { title: string; question: string }> = {
   cancel: {
@@ -17,6 +18,10 @@ const VERBS: Record<Verb, { title: string; question: string }> = {
   retry: {
     title: "Retry failed",
     question: "Failed mini-batches are run again, with the code as it was. What is done is kept.",
+  },
+  tag: {
+    title: "Tag",
+    question: "Tags are set, and with a minus removed. Other tags stay.",
   },
   archive: {
     title: "Archive",
@@ -52,12 +57,14 @@ export function Bulk({ chosen, onDone }: Props): JSX.Element {
 function Confirm({ verb, chosen, onDone, onClose }: Props & { verb: Verb; onClose: () => void }): JSX.Element {
   const [refused, tell] = useState<[string, string][]>([]);
   const [isBusy, setBusy] = useState(false);
+  const [tags, setTags] = useState("");
   const { title, question } = VERBS[verb];
+  const body = verb === "tag" ? changeOf(tags) : undefined;
   const act = async (): Promise<void> => {
     setBusy(true);
     const problems: [string, string][] = [];
     for (const id of chosen)
-      await (verb === "delete" ? send("DELETE", jobPath(id)) : send("POST", `${jobPath(id)}:${verb}`)).catch(
+      await (verb === "delete" ? send("DELETE", jobPath(id)) : send("POST", `${jobPath(id)}:${verb}`, body)).catch(
         (problem: Problem) => problems.push([id, problem.message]),
       );
     setBusy(false);
@@ -69,6 +76,17 @@ function Confirm({ verb, chosen, onDone, onClose }: Props & { verb: Verb; onClos
   return (
     <Dialog title={`${title}: ${counted(chosen.length, "job")}?`} onClose={onClose}>
       <p>{question}</p>
+      {body && (
+        <label class="pick">
+          Tags
+          <input
+            type="text"
+            placeholder="team=vision checked -draft"
+            value={tags}
+            onInput={(event) => setTags(event.currentTarget.value)}
+          />
+        </label>
+      )}
       {refused.length > 0 && (
         <div class="trouble" role="alert">
           <ul>
@@ -84,7 +102,7 @@ function Confirm({ verb, chosen, onDone, onClose }: Props & { verb: Verb; onClos
         <button type="button" onClick={onClose}>
           Leave it
         </button>
-        <button type="button" class="main" disabled={isBusy} onClick={() => void act()}>
+        <button type="button" class="main" disabled={isBusy || (body && !tags.trim())} onClick={() => void act()}>
           {title}
         </button>
       </div>

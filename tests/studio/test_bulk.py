@@ -1,0 +1,51 @@
+"""Jobs that are chosen in the list are tagged together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.studio.chromium import Tab, tab
+from tests.studio.cluster import Studio
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300)]
+
+
+@pytest.fixture
+def opened(browser: Browser, shown: Studio) -> Iterator[Tab]:
+    with tab(browser, shown.url, cookies=[shown.cookie()]) as opened:
+        yield opened
+    assert opened.troubles == []
+
+
+def test_chosen_jobs_are_tagged_together_and_found_by_that(opened: Tab, shown: Studio) -> None:
+    page = opened.page
+    opened.open("/jobs?q=one")
+    rows = (
+        page.locator("table.jobs tbody tr")
+        .filter(has_text="good one")
+        .or_(page.locator("table.jobs tbody tr").filter(has_text="broken one"))
+    )
+    for row in rows.all():
+        row.get_by_role("checkbox").check()
+    page.get_by_role("button", name="Tag", exact=True).click()
+    dialog = page.get_by_role("dialog", name="Tag: 2 jobs?")
+    dialog.get_by_label("Tags").fill("looked-at=yes draft")
+    assert opened.violations() == []
+    dialog.get_by_role("button", name="Tag", exact=True).click()
+    dialog.wait_for(state="detached")
+    page.get_by_role("button", name="Tag", exact=True).click()
+    dialog.get_by_label("Tags").fill("-draft")
+    dialog.get_by_role("button", name="Tag", exact=True).click()
+    dialog.wait_for(state="detached")
+
+    opened.open("/jobs?q=looked-at%3Dyes")
+    page.get_by_text("2 jobs").wait_for()
+    opened.open(f"/jobs/{shown.jobs['broken']}")
+    page.get_by_text("looked-at=yes").wait_for()
+    assert page.get_by_text("draft", exact=True).count() == 0
