@@ -7,6 +7,7 @@ rules for odd values. The ratios are of pairs, so that whatever else the machine
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 import time
 from pathlib import Path
@@ -14,35 +15,49 @@ from typing import Any, Final
 
 from benchmarks.measure import Spread
 from parallelrun_core.intake.reading import read_job
-from parallelrun_core.mltable.input_plan import as_json
+from parallelrun_core.mltable.input_plan import InputPlan, as_json
 from parallelrun_core.mltable.plan import plan_inputs
+from parallelrun_core.spec.fields import MiniBatchSize
+from parallelrun_master.planning.table_cutting import TableCutter
 from parallelrun_worker.tables.table import Table
+from parallelrun_worker.tables.table_format import Piece
 
-_RANGE_BYTES: Final = 10 << 20
+_SIZE: Final = "10mb"
 
 
 def looks(path: Path, step: Any, rounds: int) -> Spread:
-    """The ratios of one file, of whose first 10 MB each round reads all records twice."""
+    """The ratios of one file, of whose first 10 MB each round reads all records twice, as a job's mini-batch does."""
     record = record_of(path, step)
+    piece = _first_piece(path, step)
     earlier = {**record, "read": {**record["read"], "has_exact_integers": False}}
     with tempfile.TemporaryDirectory(prefix="parallelrun-looks-") as folder:
         tables = [Table(each, f"{folder}/schema.0.json") for each in (record, earlier)]  # of the same types
         for table in tables:
-            _seconds(table, path)
-        pairs = [[_seconds(table, path) for table in tables] for _ in range(rounds)]
+            _seconds(table, piece)
+        pairs = [[_seconds(table, piece) for table in tables] for _ in range(rounds)]
     return Spread.of(with_looks / without for with_looks, without in pairs)
 
 
 def record_of(path: Path, *steps: Any) -> dict[str, Any]:
     """Return the plan of a table of this file with these steps, as a worker gets it."""
-    document = {"entry_script": "e.py", "inputs": {"rows": {"path": str(path), "transformations": steps}}}
-    (plan,) = plan_inputs(read_job(document).job)
-    plan.sample = [str(path)]
-    record: dict[str, Any] = json.loads(as_json([plan]))[0]
+    record: dict[str, Any] = json.loads(as_json([_plan_of(path, *steps)]))[0]
     return record
 
 
-def _seconds(table: Table, path: Path) -> float:
+def _plan_of(path: Path, *steps: Any) -> InputPlan:
+    document = {"entry_script": "e.py", "inputs": {"rows": {"path": str(path), "transformations": steps}}}
+    (plan,) = plan_inputs(read_job(document).job)
+    plan.sample = [str(path)]
+    return plan
+
+
+def _first_piece(path: Path, step: Any) -> Piece:
+    cutter = TableCutter(_plan_of(path, step), MiniBatchSize.parse(_SIZE))
+    piece = next(filter(None, cutter.pieces([os.fsencode(path)])))
+    return str(path), *piece.rest
+
+
+def _seconds(table: Table, piece: Piece) -> float:
     began = time.process_time()
-    table.read([(str(path), 0, _RANGE_BYTES, False, -1)])
+    table.read([piece])
     return time.process_time() - began

@@ -102,11 +102,13 @@ class Piece(msgspec.Struct, array_like=True, frozen=True):
     """Number of it has after those; -1: all, and nobody has counted."""
     remote: Remote | None = None
     """None: the file is read where it is."""
+    has_sound_quotes: bool = False
+    """Each quote in it opens or closes a field beside a delimiter or line end, or is doubled: nobody has to look."""
 
     @property
-    def rest(self) -> tuple[int, int, bool, int, int, int]:
+    def rest(self) -> tuple[int, int, bool, int, int, int, bool]:
         """Return what who reads the rows needs beside the path."""
-        return self.start, self.end, self.is_aligned, self.first_row, self.left_out, self.rows
+        return self.start, self.end, self.is_aligned, self.first_row, self.left_out, self.rows, self.has_sound_quotes
 
 
 class DescribedMiniBatch(msgspec.Struct, array_like=True, frozen=True):

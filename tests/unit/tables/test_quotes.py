@@ -5,12 +5,18 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+import pandas as pd
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
+from parallelrun_master.planning import record_scan
 from parallelrun_worker.tables.formats import delimited
 from parallelrun_worker.tables.quotes import may_run_on, open_quotes
 from parallelrun_worker.tables.records import Grammar
+from tests.unit.tables.cutting import Cut, folder_with
 from tests.unit.tables.test_values import Reader
 
 MERGED = 'id,t\n1,a\n2,"b\n3,"c"\n4,d\n'
@@ -57,6 +63,35 @@ def test_open_quote_that_a_whole_look_finds_is_found_by_a_quick_one(text: str) -
     grammar = Grammar(",", multi_line=True)
     assert open_quotes(text.encode(), grammar) is not None
     assert may_run_on(text.encode(), grammar)
+
+
+def pieces_of(content: bytes, block: int = 1 << 20, size: int = 1 << 20) -> list[tuple[bytes, bool]]:
+    """The bytes of each piece of a file, and whether the master has found its quotes sound."""
+    with patch.object(record_scan, "BLOCK_BYTES", block):
+        step = {"read_delimited": {"support_multi_line": True, "header": "no_header"}}
+        cut = Cut(folder_with({"a.csv": content}), [step], size, keep_errors=True)
+    return [(content[piece.start : piece.end], piece.has_sound_quotes) for piece in cut.pieces]
+
+
+@settings(max_examples=300, deadline=None)
+@given(content=st.text('ab"",,\n\n\r', max_size=60), block=st.sampled_from([8, 16, 1 << 20]), size=st.integers(4, 60))
+@example(content='1,"a\n2,"b\n', block=1 << 20, size=1 << 20)
+@example(content='1,"a\n2,"b"\n3,"', block=8, size=9)
+def test_quotes_that_the_master_has_found_sound_are_not_open(content: str, block: int, size: int) -> None:
+    for data, has_sound_quotes in pieces_of(content.encode(), block, size):
+        assert not (has_sound_quotes and open_quotes(data, Grammar(",", multi_line=True)))
+
+
+def test_quotes_of_what_a_library_writes_are_found_sound_by_the_master(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[bytes] = []
+    monkeypatch.setattr(delimited, "may_run_on", lambda data, _grammar: looks.append(data))
+    rows = [(number, f'a "b"\n{number}', "", '"', "c,d") for number in range(500)]
+    for line_end in ("\n", "\r\n"):
+        content = pd.DataFrame(rows).to_csv(header=False, index=False, lineterminator=line_end).encode()
+        pieces = pieces_of(content, block=1 << 10, size=3 << 10)
+        assert len(pieces) > 3
+        assert all(has_sound_quotes for _, has_sound_quotes in pieces)
+    assert not looks
 
 
 def test_quotes_are_left_alone_where_no_value_holds_a_newline(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

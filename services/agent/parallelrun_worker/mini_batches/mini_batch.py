@@ -2,10 +2,9 @@
 or nothing but a rank.
 
 A described delivery is JSON: `input` (index of the input, -1: none), `keys` (values of the partition keys), `paths`, or
-`pieces` of a table, each `[path, start, end, is_aligned, first_row, left_out, rows]`; where their files are staged,
-`places` has what is here of each (`tables/elsewhere.py`). What an input is, and how its
-table is read, is in the file `inputs.json` of the job folder; it is read when it is first needed, and so are pandas and
-pyarrow.
+`pieces` of a table, each `[path, start, end, is_aligned, first_row, left_out, rows, has_sound_quotes]`; where their
+files are staged, `places` has what is here of each (`tables/elsewhere.py`). What an input is, and how its table is
+read, is in the file `inputs.json` of the job folder; it is read when it is first needed, and so are pandas and pyarrow.
 """
 
 from __future__ import annotations

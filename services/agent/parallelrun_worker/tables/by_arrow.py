@@ -73,7 +73,7 @@ def _filled(
 ) -> Iterator[tuple[Any, Kind, ColumnValues | None]]:
     """The columns of the records, each with its kind and its rules."""
     table = _columns(data, schema, grammar, values)
-    if values is not None and grammar.multi_line:
+    if values is not None and values.may_hold_newlines and grammar.multi_line:
         values.may_hold_newlines = any(map(may_hold_newlines, table.columns))
     for name, kind, column in zip(schema.names, schema.kinds, table.columns, strict=True):
         filled = column.fill_null("") if empty_as_string and kind["kind"] == "string" else column

@@ -107,7 +107,7 @@ class TextFormat(TableFormat):
             self._warn_of_code_page(path, data, encoding)
             with refusing(encoding, owned.start, data):
                 data = self.lines(to_utf8(data, encoding), encoding, file, head)
-        return PieceText(data, encoding, owned.start, head)
+        return PieceText(data, encoding, owned.start, head, has_sound_quotes=any(piece[7:8]))
 
     def _warn_of_code_page(self, path: str, data: bytes, encoding: Encoding) -> None:
         """Warn if a text is UTF-8 by its bytes, and is read in a code page in which each byte is a character."""
@@ -286,6 +286,8 @@ class PieceText(NamedTuple):
     """The position in the file where they begin."""
     head: FileHead
     """The head of the file."""
+    has_sound_quotes: bool = False
+    """Who has cut the file has seen that none of its quotes may have been meant otherwise."""
 
 
 class TextRecords(Records):

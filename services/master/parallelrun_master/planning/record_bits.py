@@ -58,9 +58,11 @@ class Offsets:
     Args:
         words: a bit for each character of the text, whose first one is at `base` in the file.
         width: bytes of a character.
+        has_sound_quotes: no quote of the text may have been meant to end a field elsewhere.
     """
 
-    def __init__(self, words: Words, base: int, width: int = 1) -> None:
+    def __init__(self, words: Words, base: int, width: int = 1, *, has_sound_quotes: bool = False) -> None:
+        self.has_sound_quotes = has_sound_quotes
         self._words = words
         self._base = base
         self._width = width

@@ -34,6 +34,14 @@ _UNITS: Final = {"utf-16-le": "<u2", "utf-16-be": ">u2", "utf-32-le": "<u4", "ut
 Text = npt.NDArray[np.unsignedinteger]
 
 
+class Starts(NamedTuple):
+    """Where the records of a text begin."""
+
+    words: Words
+    has_sound_quotes: bool
+    """Each quote is beside a delimiter, a line end or another quote, and none is left open."""
+
+
 class TextForm(NamedTuple):
     """The properties of a text file that it takes to find its records."""
 
@@ -89,7 +97,8 @@ def record_starts(file: BinaryIO, form: TextForm) -> Iterator[Offsets]:
         if not data:
             return
         is_last = at + len(data) >= size
-        starts = Offsets(_starts(data, form, is_last=is_last), at, form.width)
+        words, has_sound_quotes = _starts(data, form, is_last=is_last)
+        starts = Offsets(words, at, form.width, has_sound_quotes=has_sound_quotes)
         if is_last:
             yield starts
             return
@@ -104,22 +113,27 @@ def record_starts(file: BinaryIO, form: TextForm) -> Iterator[Offsets]:
         block = BLOCK_BYTES
 
 
-def _starts(data: bytes, form: TextForm, *, is_last: bool) -> Words:
+def _starts(data: bytes, form: TextForm, *, is_last: bool) -> Starts:
     """Return where records begin in `data`, which begins with one."""
     text: Text = np.frombuffer(data, dtype=form.unit)
     newlines = bits_of(text == _NEWLINE)
-    if b"\r" in data and np.any(bits_of(text == _RETURN) & ~preceding(newlines)):
+    has_sound_quotes = not form.comment
+    if b"\r" in data and np.any(bits_of(_returns(text, is_last=is_last)) & ~preceding(newlines)):
+        has_sound_quotes = False
         if form.multi_line and form.fields is None and not _has_sound_quotes(text, form):
-            return _exact_starts(data, form, is_last=is_last)
+            return Starts(_exact_starts(data, form, is_last=is_last), has_sound_quotes)
         text = _with_newlines(text, form)
         data, newlines = text.tobytes(), bits_of(text == _NEWLINE)
     ends = newlines
     if form.multi_line and b'"' in data:
         quotes = bits_of(text == _QUOTE)
         inside = odd_from(quotes)
-        if not _are_in_place(text, newlines, quotes, quotes & inside, form):
-            return _exact_starts(data, form, is_last=is_last)
+        around = newlines | quotes | _delimiters(text, form)
+        if not _are_in_place(around, quotes & inside, form):
+            return Starts(_exact_starts(data, form, is_last=is_last), has_sound_quotes=False)
         ends = newlines & ~inside
+        if has_sound_quotes:
+            has_sound_quotes = _are_closed(text, around, quotes & ~inside) and not (is_last and _is_odd(inside, text))
     starts = following(ends, first=True)
     starts[len(text) // 64 :] &= np.uint64((1 << len(text) % 64) - 1)  # those after the end of the text are not there
     empty = newlines
@@ -129,7 +143,14 @@ def _starts(data: bytes, form: TextForm, *, is_last: bool) -> Words:
             followed[-1] |= np.uint64(1 << (len(text) - 1) % 64)
         empty = newlines | (bits_of(text == _RETURN) & followed)
     empty = empty | bits_of(text == ord(form.comment)) if form.comment else empty
-    return starts & ~empty
+    return Starts(starts & ~empty, has_sound_quotes)
+
+
+def _returns(text: Text, *, is_last: bool) -> npt.NDArray[np.bool_]:
+    """Where carriage returns are. One at the end of a block may be before a newline: the next block has it again."""
+    returns: npt.NDArray[np.bool_] = text == _RETURN
+    returns[-1] &= is_last
+    return returns
 
 
 def _with_newlines(text: Text, form: TextForm) -> Text:
@@ -145,15 +166,29 @@ def _with_newlines(text: Text, form: TextForm) -> Text:
 def _has_sound_quotes(text: Text, form: TextForm) -> bool:
     quotes = bits_of(text == _QUOTE)
     breaks = bits_of((text == _NEWLINE) | (text == _RETURN))
-    return _are_in_place(text, breaks, quotes, quotes & odd_from(quotes), form)
+    return _are_in_place(breaks | quotes | _delimiters(text, form), quotes & odd_from(quotes), form)
 
 
-def _are_in_place(text: Text, newlines: Words, quotes: Words, opening: Words, form: TextForm) -> bool:
-    """Return whether every opening quote is after a delimiter, a newline or another quote."""
-    if len(form.delimiter) != form.width:
-        return False
-    delimiters = bits_of(text == np.frombuffer(form.delimiter, dtype=form.unit)[0])
-    return not np.any(opening & ~following(delimiters | newlines | quotes, first=True))
+def _delimiters(text: Text, form: TextForm) -> Words:
+    return bits_of(text == np.frombuffer(form.delimiter, dtype=form.unit)[0])
+
+
+def _are_in_place(around: Words, opening: Words, form: TextForm) -> bool:
+    """Return whether every opening quote is after a delimiter, a newline or another quote, which are `around` it."""
+    return len(form.delimiter) == form.width and not np.any(opening & ~following(around, first=True))
+
+
+def _are_closed(text: Text, around: Words, closing: Words) -> bool:
+    """Return whether every closing quote is before such a character, before a carriage return, or at the end."""
+    last = np.uint64(1 << (len(text) - 1) % 64)
+    closing[(len(text) - 1) // 64] &= ~last
+    others = closing & ~preceding(around)
+    return not np.any(others) or not np.any(others & ~preceding(bits_of(text == _RETURN)))
+
+
+def _is_odd(inside: Words, text: Text) -> bool:
+    """Return whether a quote is open at the end of a text."""
+    return bool(int(inside[(len(text) - 1) // 64]) >> (len(text) - 1) % 64 & 1)
 
 
 def _exact_starts(data: bytes, form: TextForm, *, is_last: bool) -> Words:

@@ -101,6 +101,8 @@ class RecordCutter:
         """Of the piece that is being filled."""
         self._row = 0
         """Index of its first row."""
+        self._has_sound_quotes = True
+        """Of the blocks in which it is."""
         self._end: int | None = None
         """Where the first row begins that is not wanted any more."""
 
@@ -112,11 +114,12 @@ class RecordCutter:
     def add(self, starts: Offsets) -> Iterator[Piece]:
         """The pieces whose ends are known, now that records are known to begin here."""
         row_range = self._window.next(len(starts))
+        self._has_sound_quotes &= starts.has_sound_quotes
         for rank in self._cuts(starts, row_range):
             begin = starts[rank]
             if self._begin is not None:
                 yield self._piece(begin)
-            self._begin = begin
+            self._begin, self._has_sound_quotes = begin, starts.has_sound_quotes
             self._row = self._window.seen + rank - self._window.first
         if self._begin is not None and self._end is None and row_range.stop < len(starts):
             self._end = starts[row_range.stop]
@@ -140,7 +143,10 @@ class RecordCutter:
             rank = starts.before((starts[rank] // self._size + 1) * self._size)
 
     def _piece(self, end: int) -> Piece:
-        return Piece(self._path, self._begin or 0, end, is_aligned=True, first_row=self._row, remote=self._remote)
+        return Piece(
+            self._path, self._begin or 0, end, is_aligned=True, first_row=self._row, remote=self._remote,
+            has_sound_quotes=self._has_sound_quotes,
+        )  # fmt: skip
 
     def finish(self, end: int) -> Iterator[Piece]:
         """The last piece of the file, which ends at `end`."""

