@@ -80,9 +80,12 @@ def _step(text: str) -> dict[str, Any] | None:
 
 
 def _lines(input_preview: InputPreview) -> Iterator[str]:
-    more = "" if input_preview.is_complete else " or more"
+    from parallelrun_core.plurals import counted
+
+    least = "" if input_preview.is_complete else "at least "
+    mini_batches = counted(input_preview.mini_batches, "mini-batch")
     yield f"input {input_preview.name}: {input_preview.path}"
-    yield f"  {input_preview.files:,}{more} files, {input_preview.mini_batches:,}{more} mini-batches of the usual size"
+    yield f"  {least}{counted(input_preview.files, 'file')}, {least}{mini_batches} of the usual size"
     if input_preview.read is not None:
         from parallelrun.job_file.preview import in_one_line
 

@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import deltalake
+import pyarrow as pa
 import pytest
 
 from parallelrun.cli import main
@@ -93,7 +95,42 @@ def test_preview_finds_the_delimiter_of_packed_text(capsys: pytest.CaptureFixtur
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"id|name\n1|Ada\n2|Bob\n"))
     (found,) = shown(capsys, str(tmp_path))
     assert found["read"] == {"read_delimited": {"delimiter": "|"}}
-    assert found["compressions"] == {"gzip": 1}
+    assert (found["compressions"], found["encodings"]) == ({"gzip": 1}, {"utf-8": 1})
+
+
+def test_preview_knows_compressions_that_only_a_name_tells(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    packed = pa.compress("id\n1\n2\n".encode("utf-16"), "snappy", asbytes=True)
+    (tmp_path / "a.csv.snappy").write_bytes(packed)
+    (found,) = shown(capsys, str(tmp_path))
+    assert (found["compressions"], found["encodings"]) == ({"snappy": 1}, {"utf-16-le": 1})
+    assert found["rows"] == [{"id": "1"}, {"id": "2"}]
+
+
+def test_preview_of_a_place_has_the_values_that_a_job_would_get(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "a.csv").write_text("zip,flag\n00501,1\n00502,0\n")
+    (found,) = shown(capsys, str(tmp_path))
+    assert found["rows"] == [{"zip": "'00501'", "flag": "1"}, {"zip": "'00502'", "flag": "0"}]
+    assert found["warnings"] == []
+    assert found["read"] == {"read_delimited": {}}
+
+
+def test_preview_of_a_delta_table_has_the_rows_of_its_newest_version(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for number in (1, 2):
+        deltalake.write_deltalake(str(tmp_path), pa.table({"id": [number]}), mode="overwrite")
+    assert len(list(tmp_path.glob("*.parquet"))) == 2
+    (found,) = shown(capsys, str(tmp_path))
+    assert found["read"] == {"read_delta_lake": {"version_as_of": 1}}
+    assert found["rows"] == [{"id": "2"}]
+
+
+def test_preview_says_one_file_of_one(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id\n1\n2\n")
+    assert main(["data", "preview", str(tmp_path)]) == ExitCode.OK
+    assert "  1 file, 1 mini-batch of the usual size" in capsys.readouterr().out.splitlines()
 
 
 def test_preview_for_others_opens_no_file_outside_of_what_is_allowed(tmp_path: Path, data: Path) -> None:

@@ -12,6 +12,11 @@ _DETECTED_BYTES = 32 << 10
 """How much of the text around the wrong byte the detector gets."""
 
 
+_ASCII = 0x7F
+_FEWEST_OTHERS = 8
+"""With fewer bytes that aren't ASCII, a detector finds one code page as likely as another."""
+
+
 class OtherEncoding(ValueError):
     """A text is not in the encoding of its table."""
 
@@ -29,11 +34,11 @@ def refusing(encoding: Encoding, start: int, data: bytes) -> Iterator[None]:
         at = _wrong_byte(data, encoding.name)
         at = error.start if at is None else at
         wrong = data[at : at + 4].hex(" ")
-        guess = guessed(data[max(0, at - _DETECTED_BYTES // 2) :][:_DETECTED_BYTES])
+        sample = data[max(0, at - _DETECTED_BYTES // 2) :][:_DETECTED_BYTES]
+        guess = guessed(sample)
         hint = f"encoding: {guess} (a guess)" if guess else "encoding: windows-1252"
-        raise OtherEncoding(
-            f"the text is not {encoding.name} at byte {start + at:,} ({wrong}); set its encoding, as in {hint}"
-        ) from error
+        remedy = "it has zero bytes: is it a text at all?" if b"\0" in sample else f"set its encoding, as in {hint}"
+        raise OtherEncoding(f"the text is not {encoding.name} at byte {start + at:,} ({wrong}); {remedy}") from error
 
 
 def _wrong_byte(data: bytes, name: str) -> int | None:
@@ -49,6 +54,8 @@ def guessed(sample: bytes) -> str:
     try:
         import charset_normalizer
     except ImportError:
+        return ""
+    if sum(byte > _ASCII for byte in sample) < _FEWEST_OTHERS:
         return ""
     best = charset_normalizer.from_bytes(sample).best()
     return "" if best is None or best.encoding in ("ascii", "utf_8") else best.encoding

@@ -13,14 +13,14 @@ from typing import Any
 
 from parallelrun_worker.tables.data_warnings import DataWarnings
 from parallelrun_worker.tables.elsewhere import read_some
-from parallelrun_worker.tables.sniffing import FIRST_BYTES, sniffed
 from parallelrun_worker.tables.table import Table
+from parallelrun_worker.tables.text import encoding_of
+from parallelrun_worker.tables.text_format import TextFormat
+from parallelrun_worker.tables.unpacking import MOST_MAGIC_BYTES, compression_of
 
 _MOST_CHARACTERS = 200
 _MOST_VALUES = 100_000
-_MAGIC = {
-    b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstandard",
-}  # fmt: skip
+_WORDS = {"gz": "gzip", "bz2": "bzip2", "zst": "zstandard"}
 
 
 def main() -> int:
@@ -81,18 +81,19 @@ def _files(table: Table, plan: dict[str, Any]) -> dict[str, dict[str, int]]:
     """Count the first files by their encoding, and by their compression."""
     encodings: Counter[str] = Counter()
     compressions: Counter[str] = Counter()
-    declared = plan["read"].get("encoding")
+    form = table.format
+    if not isinstance(form, TextFormat):
+        return {"encodings": {}, "compressions": {}}
     for path in plan["sample"]:
         try:
-            with table.format.open(path, "rb") as file:
-                head = read_some(file, FIRST_BYTES, 0)
-                packed = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), "")
-                compressions[packed or "none"] += 1
-                if declared and not packed:
-                    encodings[sniffed(lambda size, at: read_some(file, size, at), declared).name] += 1
-        except (OSError, ValueError):
+            with form.open(path, "rb") as file:
+                packed = compression_of(read_some(file, MOST_MAGIC_BYTES, 0), path)
+            compressions[_WORDS.get(packed, packed) or "none"] += 1
+            with form.opened(path) as file:
+                encodings[encoding_of(file, form.options["encoding"]).name] += 1
+        except (OSError, ValueError, ImportError):
             encodings["unreadable"] += 1
-    return {"encodings": dict(encodings), "compressions": dict(compressions) if declared else {}}
+    return {"encodings": dict(encodings), "compressions": dict(compressions)}
 
 
 if __name__ == "__main__":

@@ -6,16 +6,19 @@ import bz2
 import csv
 import lzma
 import os
+import re
 import zlib
 from contextlib import suppress
 from itertools import islice
 from typing import Any, Final
 
+from parallelrun_core.errors import InvalidInput
 from parallelrun_core.mltable.formats import step_for
 from parallelrun_core.mltable.plan import plan_input
 from parallelrun_core.spec.fields import Input
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
+from parallelrun_master.planning.formats import delta_log
 from parallelrun_master.planning.sources import Sources, paths_in
 
 _HEAD_BYTES: Final = 64 << 10
@@ -23,6 +26,7 @@ _PACKED: Final = (".gz", ".zip", ".bz2", ".xz", ".zst", ".snappy")
 _DELIMITERS: Final = ",;\t|"
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _LINES: Final = 20
+_COMMIT: Final = re.compile(r"[0-9]{20}\.")
 _FEWEST_LINES: Final = 2
 
 
@@ -35,6 +39,9 @@ def guessed_read(job_input: Input, rule: PathRule | None = None) -> dict[str, An
     Raises:
         OSError, InvalidInput: the input can't be listed or read.
     """
+    version = _newest_version(job_input.path, rule)
+    if version is not None:
+        return {"read_delta_lake": {"version_as_of": version}}
     plan = plan_input("data", job_input.model_copy(update={"hidden_files": "skip", "litter_files": "skip"}), [])
     paths = [os.fsdecode(path) for path in islice(paths_in(Sources(plan, rule)), 100)]
     named = [(path, step) for path in paths if (step := step_for(_without_packing(path))) and not _is_hidden(path)]
@@ -42,6 +49,18 @@ def guessed_read(job_input: Input, rule: PathRule | None = None) -> dict[str, An
         return None
     path, step = named[0]
     return {step: _options(path, rule) if step == "read_delimited" else {}}
+
+
+def _newest_version(folder: str, rule: PathRule | None) -> int | None:
+    """The newest version of a Delta table; None: the folder is none.
+
+    Its Parquet files alone are not the table: those of earlier versions are among them.
+    """
+    log = f"{folder.rstrip('/')}/{delta_log.LOG}"
+    with suppress(OSError, InvalidInput):
+        names = (os.path.basename(os.fsdecode(path)) for path in paths_in(storage_of(log).files(log, rule=rule)))
+        return max((int(name[:20]) for name in names if _COMMIT.match(name)), default=None)
+    return None
 
 
 def _is_hidden(path: str) -> bool:

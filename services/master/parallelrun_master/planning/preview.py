@@ -21,6 +21,7 @@ from parallelrun_core.checks.data_preview import InputPreview, PreviewRequest
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.layout import Layout
 from parallelrun_core.mltable.input_plan import InputPlan, load_plans
+from parallelrun_core.mltable.own_options import with_own_options
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.fields import Input
 from parallelrun_core.storage.path_rule import PathRule
@@ -71,7 +72,7 @@ def _with_read(job_input: Input, input_preview: InputPreview, rule: PathRule | N
     if step is None:
         return job_input
     input_preview.read = step
-    return job_input.model_copy(update={"transformations": (step,)})
+    return job_input.model_copy(update={"transformations": (with_own_options(step),)})
 
 
 def _fill(input_preview: InputPreview, spec: JobSpec, folder: Path, rows: int, rule: PathRule | None) -> None:
