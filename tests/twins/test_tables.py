@@ -8,12 +8,17 @@ import pandas as pd
 import pytest
 
 from parallelrun_master.planning import record_scan
+from parallelrun_worker.rows import arrow
 from parallelrun_worker.rows.returned_columns import ReturnedColumns
+from parallelrun_worker.shuffle.chunks import ChunkReader, Damaged
+from parallelrun_worker.shuffle.sorting import Keyed
 from parallelrun_worker.tables import arrow_arrays, by_arrow, json_by_arrow, table, text
 from parallelrun_worker.tables.formats import delimited
+from parallelrun_worker.tables.table_format import Piece
 from parallelrun_worker.tables.text_format import TextFormat, TextRecords
 from parallelrun_worker.tables.values import Values
 from tests.twins.sabotage import always, expect_failure
+from tests.unit.concatenator import test_formats as formats
 from tests.unit.tables import test_arrow_rows as arrow_rows
 from tests.unit.tables import test_grouping as grouping
 from tests.unit.tables import test_json_lines_agree as json_lines
@@ -50,6 +55,28 @@ def test_keys_that_are_read_beside_nulls_are_found(monkeypatch: pytest.MonkeyPat
         grouping.test_each_row_is_once_in_the_group_of_its_keys()
 
 
+def test_damaged_files_that_are_left_out_of_groups_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a group for each file that can't be read: its rows would be missing, and nobody told."""
+    whole = ChunkReader.read
+
+    def read(self: ChunkReader, piece: Piece) -> Keyed:
+        try:
+            return whole(self, piece)
+        except Damaged:
+            return Keyed([], [], [])
+
+    monkeypatch.setattr(ChunkReader, "read", read)
+    with expect_failure():
+        grouping.test_files_that_are_damaged_are_one_failed_group_each_beside_the_others()
+
+
+def test_values_that_arrow_makes_fit_the_first_one_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without a look at whether all values of a column are of its kind."""
+    monkeypatch.setattr(arrow, "is_faithful", always(True))
+    with expect_failure():
+        formats.test_values_of_two_kinds_in_a_column_are_both_kept(tmp_path, 5)
+
+
 def test_a_quote_that_takes_in_more_than_its_field_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a look at what the fast parser has made of quotes that are never closed, or only behind their line."""
     monkeypatch.setattr(by_arrow, "_is_sound", always(True))
@@ -82,6 +109,13 @@ def test_open_quotes_of_which_nobody_is_told_are_found(monkeypatch: pytest.Monke
     monkeypatch.setattr(delimited, "may_run_on", always(False))
     with expect_failure():
         quotes.test_open_quote_is_told_with_its_line(folder, "own", True)
+
+
+def test_quotes_that_nobody_has_looked_behind_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a look of the master at what is before the quotes alone."""
+    monkeypatch.setattr(record_scan, "_are_closed", always(True))
+    with expect_failure():
+        quotes.test_quotes_that_the_master_has_found_sound_are_not_open()
 
 
 def test_conversions_to_null_of_which_nobody_is_told_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -7,17 +7,19 @@ import datetime
 import hashlib
 import io
 import math
+import uuid
 import zlib
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from parallelrun_concatenator import parquet
@@ -224,15 +226,69 @@ nested = st.recursive(
 
 @settings(max_examples=60, deadline=None)
 @given(returned=st.lists(st.lists(st.dictionaries(st.sampled_from("ab"), nested), max_size=3), max_size=3))
+@example(returned=[[{"a": [datetime.date(2024, 1, 1), -800_000]}]])
 def test_whatever_values_rows_have_each_of_them_is_there(
     tmp_path_factory: pytest.TempPathFactory, returned: list[list[dict[str, object]]]
 ) -> None:
     table = Job(tmp_path_factory.mktemp("job"), "out.parquet", returned).parquet()
     assert table.num_rows == sum(map(len, returned))
     for name in table.column_names:
-        given = [row.get(name) for rows in returned for row in rows]
-        missing = [value is None or (isinstance(value, float) and math.isnan(value)) for value in given]
-        assert [value is None for value in table[name].to_pylist()] == missing
+        originals = [row.get(name) for rows in returned for row in rows]
+        for original, value in zip(originals, table[name].to_pylist(), strict=True):
+            assert is_kept(original, value, is_text=table.schema.field(name).type == pa.string())
+
+
+def is_kept(original: object, value: object, *, is_text: bool) -> bool:
+    """Return whether a Parquet file has a value as it was returned, or in a column of texts, as some text."""
+    if original is None or original is pd.NaT or original is pd.NA or original != original:  # noqa: PLR0124 - NaN
+        return value is None or value != value  # noqa: PLR0124 - NaN within a list
+    if is_text:
+        return isinstance(value, str) and (not isinstance(original, str) or value == original)
+    if isinstance(original, (list, tuple)) and isinstance(value, list):
+        pairs = zip(map(of_python, original), value, strict=True)
+        return all(is_kept(each, element, is_text=False) for each, element in pairs)
+    if isinstance(original, dict) and isinstance(value, dict):
+        return all(is_kept(of_python(original.get(key)), each, is_text=False) for key, each in value.items())
+    is_time = isinstance(original, datetime.datetime)
+    is_of_its_kind = (
+        isinstance(value, bool) == isinstance(original, bool) and isinstance(value, datetime.datetime) == is_time
+    )
+    return is_of_its_kind and original == value
+
+
+ZONE = datetime.timezone(datetime.timedelta(hours=2))
+DAY, NOON = datetime.date(2024, 1, 1), datetime.datetime(2024, 1, 1, 12)  # noqa: DTZ001 - one without a zone
+SINGLE = [
+    DAY, NOON, NOON.replace(tzinfo=ZONE), datetime.time(5, 6), datetime.time(5, 6, tzinfo=ZONE), datetime.timedelta(1),
+    5, 2**53 + 1, 2**70, 2.5, math.nan, True, Decimal("1.10"), "x", b"x", uuid.UUID(int=5), None, pd.NaT,
+    pd.Timestamp("2024-01-01 05:00:00.000000001"), pd.Timedelta(1, "ns"), np.int64(5), np.float32(0.5), np.bool_(True),
+    np.datetime64("2024-01-01T05:00:00.000000001"), np.timedelta64(1, "ns"),
+]  # fmt: skip
+NUMPY_TIMES = (np.datetime64, np.timedelta64)
+
+
+@pytest.mark.parametrize("first", SINGLE, ids=repr)
+def test_values_of_two_kinds_in_a_column_are_both_kept(tmp_path: Path, first: object) -> None:
+    for number, second in enumerate(SINGLE):
+        pair = [first, second]
+        forms: dict[str, Any] = {"rows": pair, "column": pd.DataFrame({"value": pd.Series(pair, dtype=object)})}
+        if not any(isinstance(value, NUMPY_TIMES) for value in pair):
+            forms |= {"list": [{"value": pair}], "dict": [{"value": {"x": first}}, {"value": {"x": second}}]}
+        for form, returned in forms.items():
+            table = Job(tmp_path / f"{form}{number}", "out.parquet", [returned]).parquet()
+            is_text = table.schema.field("value").type == pa.string()
+            originals = [row["value"] for row in returned] if form in ("list", "dict") else pair
+            for original, value in zip(originals, table["value"].to_pylist(), strict=True):
+                assert is_kept(of_python(original), value, is_text=is_text), (form, pair, value)
+
+
+def of_python(value: object) -> object:
+    """A scalar of NumPy as a value of Python or pandas."""
+    if isinstance(value, np.datetime64):
+        return pd.Timestamp(value)
+    if isinstance(value, np.timedelta64):
+        return pd.Timedelta(value)
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def test_a_segment_with_more_or_fewer_rows_than_were_decided_is_told(tmp_path: Path) -> None:

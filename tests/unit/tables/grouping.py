@@ -27,9 +27,12 @@ class Grouped:
 
     Args:
         size: of the pieces in which it is read to be grouped.
+        keep_errors: groups that can't be read are `errors`; otherwise the first one raises.
     """
 
-    def __init__(self, folder: Path, steps: Sequence[Any], keys: Sequence[str], size: int = 1 << 20) -> None:
+    def __init__(
+        self, folder: Path, steps: Sequence[Any], keys: Sequence[str], size: int = 1 << 20, *, keep_errors: bool = False
+    ) -> None:
         plan = plan_input("data", Input(path=str(folder), transformations=tuple(steps)), list(keys))
         assert plan.is_shuffled
         files = list(paths_in(Sources(plan)))
@@ -50,10 +53,17 @@ class Grouped:
         )
         self.table = Table(fields, str(job / "schema.0.json"))
         self.rows = (target / "rows").read_bytes()
-        self.groups = [
-            (tuple(keys), self.table.read([(str(target / "rows"), start, end, True, -1)]))
-            for start, end, keys in read_groups(job, 0)
-        ]
+        self.groups: list[tuple[tuple[str | None, ...], pd.DataFrame]] = []
+        self.errors: list[str] = []
+        for start, end, group_keys in read_groups(job, 0):
+            try:
+                rows = self.table.read([(str(target / "rows"), start, end, True, -1)])
+            except ValueError as error:
+                if not keep_errors:
+                    raise
+                self.errors.append(str(error))
+            else:
+                self.groups.append((tuple(group_keys), rows))
 
     @property
     def frames(self) -> dict[tuple[str | None, ...], pd.DataFrame]:

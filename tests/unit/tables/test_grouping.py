@@ -39,6 +39,18 @@ def order_of(keys: tuple[str | None, ...]) -> list[tuple[bool, str]]:
     return [(key is not None, key or "") for key in keys]
 
 
+def test_files_that_are_damaged_are_one_failed_group_each_beside_the_others() -> None:
+    text = {
+        "a.csv": b"k,v\n1,x\n2,y\n",
+        "b.csv": b"k,v\n1,\xff\xe4\n",
+        "c.csv": b"k,v\n2,z\n",
+        "d.csv": b"k,v\n3,\xff\n",
+    }
+    found = Grouped(folder_with(text), ["read_delimited"], ["k"], keep_errors=True)
+    assert {keys: values(frame) for keys, frame in found.groups} == {("1",): [(1, "x")], ("2",): [(2, "y"), (2, "z")]}
+    assert [name for error in found.errors for name in text if name in error] == ["b.csv", "d.csv"]
+
+
 @given(rows=st.lists(st.tuples(numbers, words), max_size=25), files=st.integers(1, 3), size=sizes)
 @example(rows=[(None, "a"), (2**53, "a"), (2**53 + 1, "b"), (3, "a")], files=1, size=1 << 20)
 @settings(deadline=None, max_examples=60)

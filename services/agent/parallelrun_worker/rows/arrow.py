@@ -5,7 +5,6 @@ The column types of one mini-batch are whatever its values are; the concatenator
 
 from __future__ import annotations
 
-import datetime
 from typing import Any
 
 from parallelrun_worker.rows.returned import (
@@ -17,6 +16,7 @@ from parallelrun_worker.rows.returned import (
     refuse_without_text,
     unpacked,
 )
+from parallelrun_worker.tables.arrow_values import is_faithful, may_mix_numpy_times
 
 
 def check() -> None:
@@ -70,9 +70,7 @@ def _of_rows(returned: Any, kind: str) -> tuple[list[str], list[Any]]:
 
 def _array(pa: Any, column: Any) -> Any:
     try:
-        array = pa.array(column, from_pandas=True)
-        if pa.types.is_date(array.type) and any(map(_has_time, column)):
-            raise pa.ArrowTypeError("after a date, Arrow cuts off the time of day")
+        array = _exact(pa, column)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, UnicodeEncodeError):
         # Values of several kinds, or of one that Arrow doesn't know: as text.
         refuse_without_text(column)
@@ -82,11 +80,40 @@ def _array(pa: Any, column: Any) -> Any:
     return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 
-def _has_time(value: object) -> bool:
-    return isinstance(value, datetime.datetime) and not _is_null(value)
+def _exact(pa: Any, column: Any) -> Any:
+    """The values as Arrow has them, if these are what Python has.
+
+    Raises:
+        pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, pyarrow.ArrowNotImplementedError, OverflowError,
+        UnicodeEncodeError: Arrow has no type for all of them.
+    """
+    values = _objects(column)
+    if values is None:
+        return pa.array(column, from_pandas=True)
+    if may_mix_numpy_times(values):
+        raise pa.ArrowTypeError("times of NumPy are beside values of other kinds")
+    array = pa.array(column, from_pandas=True)
+    kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
+    if is_faithful(values, kind):
+        return array
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        finer = pa.timestamp("ns", kind.tz) if pa.types.is_timestamp(kind) else pa.duration("ns")
+        if is_faithful(values, finer):
+            return pa.array(column, finer, from_pandas=True)
+    raise pa.ArrowTypeError("Arrow would make other values fit the type of the first")
+
+
+def _objects(column: Any) -> list[object] | None:
+    """The Python objects of a column, of a category each once; None: it has a type of NumPy's or Arrow's."""
+    if isinstance(column, list):
+        return column
+    categories = getattr(column.dtype, "categories", column)
+    return list(categories) if categories.dtype == object else None
 
 
 def _is_null(value: object) -> bool:
+    if isinstance(value, float):
+        return value != value  # noqa: PLR0124 - NaN, which is null in columns of one kind, too
     return value is None or type(value).__name__ in ("NaTType", "NAType")  # pandas may not be installed
 
 

@@ -11,6 +11,7 @@ inferred.py    finding the columns of a text table that no worker can look at
 grouped.py     rows that are grouped by keys: where they are then
 arrow_rows.py  the rows of a mini-batch for `mini_batch_format`: arrow, polars, pandas_pyarrow
 arrow_arrays.py   columns as arrays of Arrow
+arrow_values.py   whether such an array holds what stood in Python's values
 
 For kinds that are text:
 

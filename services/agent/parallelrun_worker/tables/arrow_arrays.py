@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 from parallelrun_worker.tables.arrow_columns import converted
+from parallelrun_worker.tables.arrow_values import is_faithful
 from parallelrun_worker.tables.inference import Kind
 from parallelrun_worker.tables.steps import text_of
 from parallelrun_worker.tables.values import ColumnValues
@@ -99,7 +100,9 @@ def _of_objects(column: Any) -> Any:
         if what == "integer":
             return _of_integers(column)
         if len({type(value) for value in column if value is not None}) == 1:
-            return pa.array(list(column))
+            array = pa.array(list(column))
+            if is_faithful(list(column), array.type):
+                return array
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
         pass
     return pa.array([_text(value) for value in column], pa.string())

@@ -17,11 +17,11 @@ from typing import Any, Final
 
 import msgspec
 
+from parallelrun_core.azure.own_form import with_own_options
 from parallelrun_core.checks.data_preview import InputPreview, PreviewRequest
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.layout import Layout
 from parallelrun_core.mltable.input_plan import InputPlan, load_plans
-from parallelrun_core.mltable.own_options import with_own_options
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.fields import Input
 from parallelrun_core.storage.path_rule import PathRule
