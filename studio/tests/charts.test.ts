@@ -78,7 +78,7 @@ test("each gap in a lane has a name, and what runs now is found in it", () => {
 
 test("a step of a pipeline is one column to the right of all that it needs", () => {
   const step = (name: string, ...needs: string[]): PipelineStep => ({ name, needs }) as unknown as PipelineStep;
-  const graph = graphOf([step("a"), step("b"), step("c", "a", "b"), step("d", "c", "a"), step("e", "gone")]);
+  const graph = graphOf([step("a"), step("b"), step("c", "a", "b"), step("d", "c", "a"), step("e", "gone")], () => "");
   const at = Object.fromEntries(graph.places.map(({ step: { name }, x, y }) => [name, [x, y] as const]));
 
   assert.ok(at["a"]![0] === at["b"]![0] && at["a"]![1] < at["b"]![1]);
@@ -87,5 +87,7 @@ test("a step of a pipeline is one column to the right of all that it needs", () 
     graph.edges.map(([from, to]) => `${from.step.name}${to.step.name}`),
     ["ac", "bc", "cd", "ad"],
   );
-  assert.ok(graphOf([]).height > 0);
+  assert.ok(graphOf([], () => "").height > 0);
+  const long = graphOf([step("a"), step("b")], ({ name }) => (name === "b" ? "why ".repeat(60) : ""));
+  assert.ok(long.boxHeight > graph.boxHeight, "a box has room for the whole reason");
 });

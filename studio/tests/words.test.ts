@@ -14,6 +14,7 @@ import { changeOf as tagsFrom } from "../src/views/jobs/tags";
 import { changesBetween } from "../src/views/draft/diff";
 import { settingIn, withSetting } from "../src/views/draft/settings";
 import { soFar } from "../src/views/job/overview/so_far";
+import { capital } from "../src/words/sentence";
 import { titleOf } from "../src/words/title";
 
 const PROGRESS = { items_done: 0, items_failed: 0, done: 0, failed: 0, scheduled: 0, resumed: 0, items_scheduled: 0 };
@@ -213,4 +214,11 @@ test("what was nothing before, and is something now, differs", () => {
   const failed = FIGURES.find(({ name }) => name === "failed_mini_batches")!;
   assert.deepEqual(changeOf(failed, 0, 5, true), { text: "+5 worse", kind: "bad" });
   assert.equal(changeOf(failed, 0, 0, true), null);
+});
+
+test("a sentence begins with a capital, and a name of code stays as it is", () => {
+  assert.equal(capital("read it"), "Read it");
+  assert.equal(capital("init() runs once"), "init() runs once");
+  assert.equal(capital("mini_batch_size: 1 keeps more"), "mini_batch_size: 1 keeps more");
+  assert.equal(capital("canceled"), "Canceled");
 });

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
@@ -14,6 +14,9 @@ from tests.studio.cluster import GOOD, Studio
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+REASON: Final = "/models/resnet-50/weights.bin is missing on this node, and no other node of this compute has had it"
+MESSAGE: Final = f"the model is not here: {REASON}"
+
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300)]
 
 
@@ -22,7 +25,7 @@ def fails(shown: Studio) -> str:
     command: dict[str, Any] = {"type": "command", "job": {"command": "echo hello"}, "script": ""}
     score: dict[str, Any] = {
         "job": {"inputs": {"data": {"path": str(shown.cluster.files(4))}}, "mini_batch_size": 1},
-        "script": "def init(): raise ValueError('the model is not here')\ndef run(mini_batch): return mini_batch",
+        "script": f"def init(): raise ValueError({MESSAGE!r})\ndef run(mini_batch): return mini_batch",
     }
     steps = {
         "prepare": command,
@@ -51,11 +54,35 @@ def test_steps_are_coloured_by_state_and_say_the_whole_reason(opened: Tab, fails
     }
     assert len(set(colors.values())) == 3, colors
     assert page.locator(".plane > svg > path[marker-end]").count() == 2
+    page.locator(".step.failed", has_text=REASON).wait_for()
     is_cut = "(each) => each.scrollHeight > each.clientHeight + 1"
-    texts = page.locator(".step .sub").evaluate_all(f"all => all.filter({is_cut}).map((each) => each.innerText)")
+    texts = page.locator(".step, .step .sub").evaluate_all(f"all => all.filter({is_cut}).map((each) => each.innerText)")
     assert texts == []
     page.locator(".step.failed").get_by_role("link", name="Open its log").click()
     page.locator(".log-lines", has_text="the model is not here").wait_for()
+    page.go_back()
+    page.locator(".sentence.failed").get_by_role("link", name="Open the log of score").click()
+    page.locator(".log-lines", has_text="the model is not here").wait_for()
+    page.locator(".log-lines", has_text="Pipeline").wait_for(state="detached")
+
+
+@pytest.mark.parametrize(
+    "tab_name, heading", [("mini-batches", "Map"), ("advice", "What if"), ("resources", "Nodes side by side")]
+)
+def test_tabs_of_other_jobs_show_a_step_of_a_pipeline(opened: Tab, shown: Studio, tab_name: str, heading: str) -> None:
+    page = opened.page
+    opened.open(f"/jobs/{shown.jobs['pipeline']}/{tab_name}")
+    page.get_by_role("group", name="Step").get_by_role("button", name="score").wait_for()
+    page.locator(".card h2", has_text=heading).wait_for()
+    assert opened.violations() == []
+
+
+def test_the_head_of_a_job_takes_two_lines_on_a_phone(opened: Tab, fails: str) -> None:
+    opened.resize(*NARROW)
+    opened.open(f"/jobs/{fails}")
+    heights = [opened.page.locator(f".job-head > {part}").bounding_box() for part in (".heading", ".sub")]
+    assert all(each is not None and each["height"] < 50 for each in heights), heights
+    assert opened.overflow() <= 0
 
 
 def test_steps_of_a_pipeline_stand_in_time(opened: Tab, shown: Studio, fails: str) -> None:

@@ -82,4 +82,6 @@ function completed(job: Job, pace: Pace): string {
 /** Items for which something was raised, timed out or died. Without a row alone, they have not failed. */
 export const lostItems = ({ progress }: Pick<Job, "progress">): number => progress.items_failed - progress.items_short;
 
-const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+/** A sentence with a capital first, unless it begins with a name of code, as in `init()`. */
+export const capital = (text: string): string =>
+  text.replace(/^[a-z]+(?=[\s,;:]|$)/, (word) => word[0]!.toUpperCase() + word.slice(1));

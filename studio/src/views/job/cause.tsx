@@ -25,6 +25,13 @@ export function Cause({ job, failure }: { job: Job; failure: JobFailure }): JSX.
           <pre>{failure.traceback}</pre>
         </details>
       )}
+      {job.steps
+        .filter((step) => step.state === "failed" && step.job)
+        .map((step) => (
+          <p key={step.name}>
+            <a href={linkToLog(step.job!, "job_result.txt")}>Open the log of {step.name}</a>
+          </p>
+        ))}
       {failure.log && (
         <p>
           <a href={linkToLog(job.id, failure.log)}>Open the log: {failure.log}</a>

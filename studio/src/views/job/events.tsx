@@ -11,6 +11,7 @@ import { Empty } from "../../parts/notice";
 import { Mark } from "../../parts/state";
 import { counted } from "../../words/numbers";
 import { moment } from "../../words/times";
+import { capital } from "../../words/sentence";
 import { worded } from "../../words/states";
 import type { TabProps } from "./tab_props";
 import { linkToLog } from "./links";
@@ -87,8 +88,6 @@ function timesOf(job: Job): Entry[] {
     });
   return entries;
 }
-
-const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);
 
 function entryOf({ at, name, data }: LiveEvent): Entry[] {
   const text = (field: string): string => (typeof data[field] === "string" ? data[field] : "");

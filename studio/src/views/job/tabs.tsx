@@ -8,6 +8,7 @@ import { AdviceTab } from "./advice/advice_tab";
 import { Events } from "./events";
 import { Logs } from "./logs/logs";
 import { MiniBatches } from "./mini_batches/mini_batches";
+import { ofStep } from "./of_step";
 import { Outputs } from "./outputs";
 import { Overview } from "./overview/overview";
 import { Parameters } from "./parameters";
@@ -29,7 +30,10 @@ const OF_MINI_BATCHES: Tab[] = [
   { path: "advice", title: "Advice", view: AdviceTab },
   { path: "resources", title: "Resources", view: Resources },
 ];
-const STEPS_IN_TIME: Tab = { path: "timeline", title: "Timeline", view: StepsInTime };
+/** A pipeline has no mini-batches: one chooses whose. */
+const OF_PIPELINES: Tab[] = OF_MINI_BATCHES.map((each) =>
+  each.path === "timeline" ? { ...each, view: StepsInTime } : { ...each, view: ofStep(each.view) },
+);
 const PROFILE: Tab = { path: "profile", title: "Profile", view: ProfileTab };
 const OF_ALL: Tab[] = [
   { path: "logs", title: "Logs", view: Logs },
@@ -39,7 +43,7 @@ const OF_ALL: Tab[] = [
 ];
 
 export function tabsOf(job: Job): Tab[] {
-  if (job.type === "pipeline") return [OVERVIEW, STEPS_IN_TIME, ...OF_ALL];
+  if (job.type === "pipeline") return [OVERVIEW, ...OF_PIPELINES, ...OF_ALL];
   return [OVERVIEW, ...OF_MINI_BATCHES, ...(job.spec["profiling_module"] ? [PROFILE] : []), ...OF_ALL];
 }
 

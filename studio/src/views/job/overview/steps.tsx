@@ -12,7 +12,7 @@ import { kindOf } from "../../../words/states";
 import { count } from "../../../words/numbers";
 import { duration, secondsBetween } from "../../../words/times";
 import { linkToLog } from "../links";
-import { curveBetween, graphOf, HEIGHT, WIDTH, type Graph } from "./step_graph";
+import { curveBetween, graphOf, WIDTH, type Graph } from "./step_graph";
 
 export function Steps({ job, now }: { job: Job; now: number }): JSX.Element {
   const [isTable, setTable] = useState(false);
@@ -29,7 +29,11 @@ export function Steps({ job, now }: { job: Job; now: number }): JSX.Element {
         />
       }
     >
-      {isTable ? <StepTable steps={job.steps} now={now} /> : <StepGraph graph={graphOf(job.steps)} now={now} />}
+      {isTable ? (
+        <StepTable steps={job.steps} now={now} />
+      ) : (
+        <StepGraph graph={graphOf(job.steps, (step) => told(step, now))} now={now} />
+      )}
     </Card>
   );
 }
@@ -45,23 +49,25 @@ function StepGraph({ graph, now }: { graph: Graph; now: number }): JSX.Element {
             </marker>
           </defs>
           {graph.edges.map(([from, to]) => (
-            <path key={`${from.step.name} ${to.step.name}`} d={curveBetween(from, to)} marker-end="url(#arrow)" />
+            <path
+              key={`${from.step.name} ${to.step.name}`}
+              d={curveBetween(from, to, graph.boxHeight)}
+              marker-end="url(#arrow)"
+            />
           ))}
         </svg>
         {graph.places.map(({ step, x, y }) => (
           <div
             key={step.name}
             class={`step ${kindOf(step.state)}`}
-            style={{ left: `${x}px`, top: `${y}px`, width: `${WIDTH}px`, height: `${HEIGHT}px` }}
+            style={{ left: `${x}px`, top: `${y}px`, width: `${WIDTH}px`, height: `${graph.boxHeight}px` }}
           >
             <p class="name">
               <Mark state={step.state} />
               <Name step={step} />
               <StepLog step={step} />
             </p>
-            <p class="sub" title={told(step, now)}>
-              {told(step, now)}
-            </p>
+            <p class="sub">{told(step, now)}</p>
             {step.progress && step.state !== "waiting" && step.progress.scheduled > 0 && (
               <Bar
                 label={`Progress of ${step.name}`}
