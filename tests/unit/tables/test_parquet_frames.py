@@ -6,15 +6,17 @@ import datetime
 import random
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
 from parallelrun_worker.tables.conversion import as_objects
-from parallelrun_worker.tables.parquet_rows import to_frame
+from parallelrun_worker.tables.parquet_rows import read_for_frame, read_rows, to_frame
 
 pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
 
 DRAWS: list[Callable[[random.Random], Any]] = [
     lambda draw: draw.choice(["a", "b", "é", ""]), lambda draw: str(draw.random()), lambda draw: draw.randint(-9, 9),
@@ -66,3 +68,28 @@ def test_parquet_rows_of_very_many_columns_become_the_same_frame() -> None:
     assert shown(frame) == shown(by_pandas(table))
     frame.loc[0, "c0"] = None  # it is the user's own
     assert frame["c0"].isna()[0]
+
+
+@pytest.mark.parametrize("group_rows", [4000, 1500])
+def test_parquet_texts_that_repeat_are_read_as_numbers_and_become_the_same_objects(
+    tmp_path: Path, group_rows: int
+) -> None:
+    draw = random.Random(group_rows)
+    texts = [draw.choice(["a", "b", "é" * 9, "", None]) for _ in range(4000)]
+    columns = {
+        "repeats": pa.array(texts), "large": pa.array(texts, pa.large_string()),
+        "unique": [str(number) for number in range(4000)],
+        "category": pa.array(texts).dictionary_encode(), "late": [None] * 3999 + ["x"], "null": [None] * 4000,
+        "inside": [{"repeats": text} for text in texts], "list": [[text] for text in texts], "number": range(4000),
+    }  # fmt: skip
+    path = str(tmp_path / "a.parquet")
+    pq.write_table(pa.table(columns), path, row_group_size=group_rows)
+    for start, end in ((0, -1), (0, 1500), (100, 3200), (1499, 1501), (7, 7)):
+        rows, repeating = read_for_frame((path, start, end), None)
+        assert start == end or {"repeats", "large"} <= repeating <= {"repeats", "large", "late"}
+        frame = to_frame(rows, is_exact=True, repeating=repeating)
+        assert shown(frame) == shown(to_frame(read_rows((path, start, end), None), is_exact=True))
+        some = ["number", "repeats"]
+        selected, repeating = read_for_frame((path, start, end), some)
+        expected = to_frame(read_rows((path, start, end), some), is_exact=True)
+        assert shown(to_frame(selected, is_exact=True, repeating=repeating)) == shown(expected)

@@ -12,7 +12,7 @@ from parallelrun_worker.tables.inference import FALSE_SPELLINGS, FALSE_WORDS, TR
 from parallelrun_worker.tables.values import EXACT_IN_FLOAT, ColumnValues, Values, assembled
 
 _SAMPLE = 4096
-_FEW = 1000
+FEW = 1000
 """Up to so many texts, nothing is gained by creating those that repeat once."""
 _BLANKS = " \t"
 _INT = "^-?[0-9]{1,18}$"
@@ -141,26 +141,31 @@ def _objects(texts: Any, _kind: Kind, _values: ColumnValues | None) -> Any:
 
 
 def text_objects(texts: Any) -> Any:
-    """A column of texts (an Arrow ChunkedArray) as an array of `str` and None.
+    """A column of texts (an Arrow ChunkedArray, also of dictionaries) as an array of `str` and None.
 
     Texts that repeat are created once: that takes less time, and much less memory.
     """
     import numpy as np
+    import pyarrow as pa
 
-    if not any(len(chunk) >= _FEW and _repeats(chunk) for chunk in texts.chunks):
+    if pa.types.is_dictionary(texts.type):
+        parts = [_created_once(chunk) for chunk in texts.chunks] or [np.empty(0, dtype=object)]
+    elif any(len(chunk) >= FEW and _repeats(chunk) for chunk in texts.chunks):
+        parts = [
+            _created_once(chunk.dictionary_encode()) if _repeats(chunk) else chunk.to_numpy(zero_copy_only=False)
+            for chunk in texts.chunks
+        ]
+    else:
         return texts.to_numpy(zero_copy_only=False)
-    parts = [
-        _created_once(chunk) if _repeats(chunk) else chunk.to_numpy(zero_copy_only=False) for chunk in texts.chunks
-    ]
     return np.concatenate(parts) if len(parts) != 1 else parts[0]
 
 
-def _created_once(chunk: Any) -> Any:
+def _created_once(encoded: Any) -> Any:
     import numpy as np
 
-    encoded = chunk.dictionary_encode()
     each = np.append(encoded.dictionary.to_numpy(zero_copy_only=False), np.array([None], dtype=object))
-    return each[encoded.indices.fill_null(len(each) - 1).to_numpy(zero_copy_only=False)]
+    numbers = encoded.indices.fill_null(len(each) - 1) if encoded.null_count else encoded.indices
+    return each.take(numbers.to_numpy(zero_copy_only=False), mode="clip")  # all are in range: it need not look
 
 
 def _repeats(chunk: Any) -> bool:

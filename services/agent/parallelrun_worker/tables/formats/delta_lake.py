@@ -1,13 +1,14 @@
 """Delta tables: Parquet files with the values of partition columns in their paths."""
 
 from base64 import b64decode
+from collections.abc import Collection
 from typing import Any
 from urllib.parse import unquote
 
 from parallelrun_worker.tables.arrow_arrays import widened
 from parallelrun_worker.tables.conversion import convert
 from parallelrun_worker.tables.inference import STRING, Kind
-from parallelrun_worker.tables.parquet_rows import ArrowRecords, read_rows, read_streams, to_frame
+from parallelrun_worker.tables.parquet_rows import ArrowRecords, read_for_frame, read_rows, read_streams, to_frame
 from parallelrun_worker.tables.table_format import Piece, Records, TableFormat
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
@@ -29,7 +30,8 @@ class DeltaLakeFormat(TableFormat):
         return list(self.options["columns"])
 
     def frame(self, piece: Piece) -> Any:
-        return self._whole(read_rows(piece, None, self.open), piece[0])
+        rows, repeating = read_for_frame(piece, None, self.open)
+        return self._whole(rows, piece[0], repeating)
 
     def records(self, piece: Piece) -> Records:
         return ArrowRecords(read_rows(piece, None, self.open), lambda rows: self._whole(rows, piece[0]))
@@ -54,9 +56,10 @@ class DeltaLakeFormat(TableFormat):
         partitions = self.options["partitions"]
         return widened(rows, row, {name: _KINDS.get(kind, STRING) for name, kind in partitions.items()})
 
-    def _whole(self, rows: Any, path: str) -> Any:
+    def _whole(self, rows: Any, path: str, repeating: Collection[str] = ()) -> Any:
         is_exact = bool(self.options.get("has_exact_integers"))
-        return _with_partitions(to_frame(_with_missing(rows, self.options), is_exact=is_exact), path, self.plan)
+        frame = to_frame(_with_missing(rows, self.options), is_exact=is_exact, repeating=repeating)
+        return _with_partitions(frame, path, self.plan)
 
 
 def _with_missing(table: Any, read: dict[str, Any]) -> Any:

@@ -2,7 +2,14 @@
 
 from typing import Any
 
-from parallelrun_worker.tables.parquet_rows import ArrowRecords, names_of, read_rows, read_streams, to_frame
+from parallelrun_worker.tables.parquet_rows import (
+    ArrowRecords,
+    names_of,
+    read_for_frame,
+    read_rows,
+    read_streams,
+    to_frame,
+)
 from parallelrun_worker.tables.steps import NamedColumns, columns_left
 from parallelrun_worker.tables.table_format import Piece, Records, TableFormat
 
@@ -14,7 +21,8 @@ class ParquetFormat(TableFormat):
         return [name for path in self.plan["sample"] for name in names_of(path, self.open)]
 
     def frame(self, piece: Piece) -> Any:
-        return self._frame_of(read_rows(piece, self._columns(piece[0]), self.open))
+        rows, repeating = read_for_frame(piece, self._columns(piece[0]), self.open)
+        return to_frame(rows, is_exact=self._is_exact, repeating=repeating)
 
     def records(self, piece: Piece) -> Records:
         return ArrowRecords(read_rows(piece, self._columns(piece[0]), self.open), self._frame_of)
@@ -32,7 +40,11 @@ class ParquetFormat(TableFormat):
         return False
 
     def _frame_of(self, rows: Any) -> Any:
-        return to_frame(rows, is_exact=bool(self.options.get("has_exact_integers")))
+        return to_frame(rows, is_exact=self._is_exact)
+
+    @property
+    def _is_exact(self) -> bool:
+        return bool(self.options.get("has_exact_integers"))
 
     def _columns(self, path: str) -> list[str] | None:
         """The columns of a file that the first steps leave; None: all."""
