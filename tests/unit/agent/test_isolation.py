@@ -105,7 +105,7 @@ def test_isolation_trusts_no_worker_that_ends_what_it_has_not_begun() -> None:
 
 def fail_once(node: JobMachine, mini_batch: int) -> int:
     """Have a worker fail with a mini-batch of four items, and with each of its parts; returns the calls for parts."""
-    (worker,) = node.available_workers()
+    (worker,) = node.pool.available()
     node.observed(JobState.PROCESSING, 1)
     turn = node.next_turn(1.0)
     assert turn is not None
@@ -114,11 +114,11 @@ def fail_once(node: JobMachine, mini_batch: int) -> int:
     calls = 0
     while worker.in_flight:
         head = worker.in_flight.assignments[0]
-        node.handed_over(head, 4, 1.0, loads=head.isolation is not None)
+        head.hand_over(4, 1.0, loads=head.isolation is not None)
         if head.isolation is not None:
             for first in range(4):
-                node.part(worker, mini_batch, PartEvent((first, 1), has_begun=True), 1.0, 1.0)
-                node.part(worker, mini_batch, PartEvent((first, 1), False, 0.1, RAISED), 1.0, 1.0)
+                worker.in_flight.part(mini_batch, PartEvent((first, 1), has_begun=True), worker.process, 1.0, 1.0)
+                worker.in_flight.part(mini_batch, PartEvent((first, 1), False, 0.1, RAISED), worker.process, 1.0, 1.0)
                 calls += 1
         failure = None if head.isolation is not None else RAISED
         node.answered(worker, WorkerAnswer(mini_batch, items=4, failure=failure), 1.0)
@@ -131,12 +131,12 @@ def fail_once(node: JobMachine, mini_batch: int) -> int:
 
 def test_isolation_ends_on_a_node_where_nothing_ever_goes_well() -> None:
     node = machine(on_failure="isolate")
-    node.worker_ready(node.worker_started("p0", "s.p0", 0.0))
+    node.pool.got_ready(node.worker_started("p0", "s.p0", 0.0))
     assert [fail_once(node, number) for number in range(5)] == [4, 4, 4, 0, 0]
 
 
 def run_whole(node: JobMachine, mini_batch: int, failure: Failure | None, now: float = 1.0) -> JobMachine:
-    (worker,) = node.available_workers()
+    (worker,) = node.pool.available()
     node.observed(JobState.PROCESSING, 1)
     turn = node.next_turn(now)
     assert turn is not None
@@ -145,15 +145,15 @@ def run_whole(node: JobMachine, mini_batch: int, failure: Failure | None, now: f
     head = worker.in_flight.assignments[0]
     assert (head.delivery.mini_batch, head.isolation) == (mini_batch, None), "another one is run apart"
     node.commands.clear()
-    node.handed_over(head, 4, now, loads=False)
+    head.hand_over(4, now, loads=False)
     node.answered(worker, WorkerAnswer(mini_batch, items=4, failure=failure), now)
     return node
 
 
 def test_isolation_waits_until_the_leader_has_looked_whether_all_fails_alike() -> None:
     node = machine(on_failure="isolate", fail_fast=True)
-    node.worker_ready(node.worker_started("p0", "s.p0", 0.0))
-    (worker,) = node.available_workers()
+    node.pool.got_ready(node.worker_started("p0", "s.p0", 0.0))
+    (worker,) = node.pool.available()
     for number in range(25):
         (command,) = run_whole(node, number, RAISED).commands
         assert isinstance(command, ReportFailure)
@@ -169,8 +169,8 @@ def test_isolation_waits_until_the_leader_has_looked_whether_all_fails_alike() -
 
 def test_isolation_begins_when_something_succeeds() -> None:
     node = machine(on_failure="isolate", fail_fast=True)
-    node.worker_ready(node.worker_started("p0", "s.p0", 0.0))
-    (worker,) = node.available_workers()
+    node.pool.got_ready(node.worker_started("p0", "s.p0", 0.0))
+    (worker,) = node.pool.available()
     for number in range(25):
         run_whole(node, number, RAISED)
         node.caught_up(worker, 1.0)
@@ -181,8 +181,8 @@ def test_isolation_begins_when_something_succeeds() -> None:
 
 def test_isolation_of_a_few_waits_for_nobody() -> None:
     node = machine(on_failure="isolate", fail_fast=True)
-    node.worker_ready(node.worker_started("p0", "s.p0", 0.0))
-    (worker,) = node.available_workers()
+    node.pool.got_ready(node.worker_started("p0", "s.p0", 0.0))
+    (worker,) = node.pool.available()
     run_whole(node, 0, RAISED)
     node.observed(JobState.PROCESSING, 0)
     node.caught_up(worker, 1.0)
@@ -195,7 +195,7 @@ GONE = Failure("INPUT_UNREADABLE", "s3://bucket/in/2 can't be read: NoSuchKey")
 def staged_without(missing: dict[int, Failure], on_failure: str = "isolate") -> JobMachine:
     """Have a mini-batch of four objects, of which some can't be brought to the node, after its last try."""
     node = machine(stages=True, on_failure=on_failure)
-    node.worker_ready(node.worker_started("p0", "s.p0", 0.0))
+    node.pool.got_ready(node.worker_started("p0", "s.p0", 0.0))
     node.observed(JobState.PROCESSING, 1)
     turn = node.next_turn(1.0)
     assert turn is not None
@@ -208,7 +208,7 @@ def staged_without(missing: dict[int, Failure], on_failure: str = "isolate") -> 
 
 def test_isolation_runs_what_is_here_if_another_item_can_not_be_brought() -> None:
     node = staged_without({2: GONE})
-    (worker,) = node.available_workers()
+    (worker,) = node.pool.available()
     (head,) = worker.in_flight.assignments
     apart = head.isolation
     assert apart is not None

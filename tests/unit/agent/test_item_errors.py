@@ -14,13 +14,13 @@ LOST = [LostItems(1, 2, Failure("RUN_EXCEPTION", "ItemError: no text"))]
 
 def test_item_errors_are_recorded_with_the_try_that_is_done() -> None:
     node, worker = at_work(5)
-    node.items_failed(worker, 5, LOST)
+    worker.in_flight.items_failed(5, LOST)
     node.answered(worker, WorkerAnswer(5, items=4, rows=2), 101.0)
     (commit,) = take(node, Commit)
     assert (commit.outcome.status, commit.outcome.lost, commit.outcome.items_lost) == ("done", LOST, 2)
 
 
 def test_item_errors_of_another_mini_batch_are_not_believed() -> None:
-    node, worker = at_work(5)
-    with pytest.raises(LookupError, match="items of mini-batch 6 have failed, which is not the first in flight"):
-        node.items_failed(worker, 6, LOST)
+    _, worker = at_work(5)
+    with pytest.raises(LookupError, match="the worker lost items of mini-batch 6, which is not the first in flight"):
+        worker.in_flight.items_failed(6, LOST)

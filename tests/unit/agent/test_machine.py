@@ -46,7 +46,7 @@ def starting(node: JobMachine, *, since: float = 99.0, process: str = "p0") -> W
 def ready(node: JobMachine, process: str = "p0") -> Worker:
     """A worker that is through init()."""
     worker = starting(node, process=process)
-    node.worker_ready(worker)
+    node.pool.got_ready(worker)
     return worker
 
 
@@ -116,10 +116,10 @@ def test_what_a_hanging_worker_begins_after_it_has_answered_at_last_is_not_charg
 def test_reading_the_data_has_a_time_of_its_own_and_is_not_the_time_of_run() -> None:
     node, worker = at_work(1, 2, task_overhead_timeout=10 * RUN_S, lease_s=1000)
     for assignment in worker.in_flight.assignments:
-        node.handed_over(assignment, 0, 0.0, True)
+        assignment.hand_over(0, 0.0, loads=True)
     node.check_time(100.0 + 9 * RUN_S)
     assert not take(node, DumpStacks)
-    node.loaded(worker, 1, 20, 9.0 * RUN_S, 100.0 + 9 * RUN_S)
+    worker.in_flight.loaded(1, 20, 9.0 * RUN_S, 100.0 + 9 * RUN_S)
     node.check_time(100.0 + 10 * RUN_S - 0.1)
     assert not take(node, DumpStacks)
     node.answered(worker, WorkerAnswer(1, items=20, rows=20), 100.0 + 10 * RUN_S)
@@ -153,7 +153,7 @@ def test_a_worker_that_is_ended_for_reasons_of_ours_costs_nobody_a_try(reason: K
         node.drain(0.0, 100.0)
         node.check_time(100.1)
     elif reason == "distrusted":
-        node.out_of_reach(worker)
+        node.pool.kill(worker, "distrusted")
     else:
         node.not_stored(outcome(7, part=worker.part_name), 100.0, part_is_lost=True)
     assert take(node, Kill) == [Kill(worker)]
@@ -269,7 +269,7 @@ def test_who_hangs_in_init_is_asked_where_and_ended_also_when_others_got_through
     assert [command.worker for command in take(node, DumpStacks)] == [hanging]
     node.exited(hanging, Exit(-9), 146.0)
     assert [command.failure.category for command in take(node, ReportInitFailure)] == ["INIT_TIMEOUT"]
-    node.worker_ready(other)
+    node.pool.got_ready(other)
     late = starting(node, since=150.0, process="p2")
     node.check_time(150.0 + 3 * RUN_S + 30.1)
     assert [command.worker for command in take(node, DumpStacks)] == [late]
@@ -386,13 +386,13 @@ def test_one_for_whom_two_say_how_its_init_ended_is_not_believed(*, began: bool)
     node = machine()
     worker = starting(node)
     if began:
-        node.worker_ready(worker)
+        node.pool.got_ready(worker)
     else:
         node.init_failed("p0", NO_MODEL, 100.0, worker)
     with pytest.raises(LookupError):
         node.init_failed("p0", NO_MODEL, 100.0, worker)
     with pytest.raises(LookupError):
-        node.worker_ready(worker)
+        node.pool.got_ready(worker)
     node.commands.clear()
     node.confused(worker, 100.0)
     assert list(node.commands) == [Kill(worker)]
@@ -430,7 +430,7 @@ def test_one_that_does_not_get_through_init_has_its_time_for_the_end_and_no_more
 
 def test_one_that_is_replaced_does_what_it_runs_and_no_more() -> None:
     node, worker = at_work(1, 2)
-    node.replace(worker)
+    node.pool.replace(worker)
     assert list(node.commands) == [TakeBack(worker)]
     node.commands.clear()
     node.taken_back(worker, [2], 100.1)
@@ -445,7 +445,7 @@ def test_one_that_is_replaced_does_what_it_runs_and_no_more() -> None:
 
 def test_one_that_is_replaced_while_it_has_nothing_to_do_ends_at_once() -> None:
     node, worker = at_work()
-    node.replace(worker)
+    node.pool.replace(worker)
     node.taken_back(worker, [], 100.1)
     assert take(node, EndWorker) == [EndWorker(worker)]
 
@@ -455,7 +455,7 @@ def test_who_is_through_init_when_it_is_killed_already_may_say_so() -> None:
     worker = starting(node)
     node.drain(1.0, 100.0)
     assert take(node, Kill) == [Kill(worker)]
-    node.worker_ready(worker)
+    node.pool.got_ready(worker)
     node.check_time(105.0)
     assert worker.kill_reason == "drained"
 

@@ -147,7 +147,7 @@ class NodeHistory(RuleBasedStateMachine):
         self.machine.check_time(self.now)
         assert not self.machine.joined or self.now < self.queue.lease_until, "it works on without a lease"
         self.execute()
-        heads = [worker.in_flight.running_s(self.now) for worker in self.machine.available_workers()]
+        heads = [worker.in_flight.running_s(self.now) for worker in self.machine.pool.available()]
         waits = self.machine.deliveries.backlog and self.on_this_node is None
         assert not waits or min(heads) <= SLOW_HEAD_S, "something waits for slow heads alone"
         if not self.redis_is_away:
@@ -243,7 +243,7 @@ class NodeHistory(RuleBasedStateMachine):
         if process is None:
             return
         if well:
-            self.machine.worker_ready(process.worker)
+            self.machine.pool.got_ready(process.worker)
         else:
             self.machine.init_failed(process.worker.process, FAILURE, self.now, process.worker)
             process.dead = True
@@ -290,9 +290,9 @@ class NodeHistory(RuleBasedStateMachine):
     @rule(number=st.integers(0, 9))
     def one_is_to_be_replaced(self, number: int) -> None:
         """As one that has gathered too many process ids."""
-        available = self.machine.available_workers()
+        available = self.machine.pool.available()
         if available:
-            self.machine.replace(available[number % len(available)])
+            self.machine.pool.replace(available[number % len(available)])
             self.execute()
 
     @rule(number=st.integers(0, 9))

@@ -34,7 +34,7 @@ def answered(node: UploadingJobMachine, number: int, *, files: int, worker: Work
     node.observed(JobState.PROCESSING, 1)
     lease(node, 100.0, delivery(number), ready=10)
     if files:
-        node.set_aside(worker, number, files)
+        worker.in_flight.set_aside(number, files)
     node.answered(worker, WorkerAnswer(number, run_s=1.0), 101.0)
     return worker
 
@@ -65,7 +65,7 @@ def test_files_of_a_try_that_failed_are_not_uploaded(node: UploadingJobMachine) 
     worker = ready(node)
     node.observed(JobState.PROCESSING, 1)
     lease(node, 100.0, delivery(1), ready=10)
-    node.set_aside(worker, 1, 3)
+    worker.in_flight.set_aside(1, 3)
     node.answered(worker, WorkerAnswer(1, failure=Failure("RUN_EXCEPTION", "no")), 101.0)
     assert not [each for each in node.commands if isinstance(each, UploadOutcome)]
     assert len(take(node, Commit)) == 1
@@ -82,7 +82,7 @@ def test_an_upload_of_an_earlier_session_is_forgotten(node: UploadingJobMachine)
 def test_a_worker_cannot_set_aside_for_what_it_does_not_run(node: UploadingJobMachine) -> None:
     worker = ready(node)
     with pytest.raises(LookupError):
-        node.set_aside(worker, 7, 1)
+        worker.in_flight.set_aside(7, 1)
 
 
 def test_nothing_more_is_leased_while_the_uploads_are_far_behind(node: UploadingJobMachine) -> None:

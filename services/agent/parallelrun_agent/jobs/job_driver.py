@@ -161,7 +161,7 @@ class JobDriver:
             self._reports.phase_ended(command.process, "SHUTDOWN", 0.0, failure)
 
     def _deliver(self, worker: Worker, assignments: list[Assignment]) -> None:
-        machine, process = self._machine, self.session.processes.process(worker)
+        process = self.session.processes.process(worker)
         staging, now = self.session.staging, time.time()
         for assignment in assignments:
             try:
@@ -176,7 +176,7 @@ class JobDriver:
                 retried = assignment.isolation.retried
                 other_rows = kept_rows(self._parts, retried) if retried is not None else b""
                 kind, payload = frames.APART, assignment.isolation.asked(kind, other_rows) + payload
-            machine.handed_over(assignment, items, now, kind != frames.PATHS)
+            assignment.hand_over(items, now, loads=kind != frames.PATHS)
             try:
                 process.deliver(assignment.delivery.mini_batch, payload, kind)
             except OSError as error:  # a long one goes by way of a file
@@ -215,7 +215,7 @@ class JobDriver:
 
     def _out_of_reach(self, worker: Worker, error: OSError) -> None:
         log.error("worker_out_of_reach", job_id=self._job_id, process=worker.process, error=str(error))
-        self._machine.out_of_reach(worker)
+        self._machine.pool.kill(worker, "distrusted")  # it has closed its folders to us: another one does its work
 
 
 def kept_rows(parts: Path, items: RetriedItems) -> bytes:

@@ -272,7 +272,7 @@ class NodeJob:
             self.workers,
             now,
             wall,
-            init_limit_s=self._view.init_limit_s,
+            init_limit_s=self._view.pool.init_limit_s,
             preparing=next((name for name, is_ready in needs.items() if not is_ready), ""),
             standing=self.share,
         )
@@ -280,7 +280,7 @@ class NodeJob:
     @property
     def apart_count(self) -> int:
         """Return how many mini-batches wait here for a worker that runs their items apart."""
-        return self._view.apart_count
+        return len(self._view.apart)
 
     def wanted_workers(self, now: float) -> int:
         """Return how many more workers this job could use here: none before all is here that each of them needs."""
@@ -310,7 +310,7 @@ class NodeJob:
         log.info("worker_taken_back", job_id=self.job_id, process=worker.process)
         with self._driver as machine:
             if worker.stage == "ready":
-                machine.replace(worker)
+                machine.pool.replace(worker)
 
     @property
     def waiting(self) -> int:

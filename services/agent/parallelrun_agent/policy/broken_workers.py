@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from parallelrun_agent.policy.worker import Worker
+from parallelrun_agent.policy.worker_pool import WorkerPool
+from parallelrun_core.wire.outcome import Failure
 
 _IN_ROW: Final = 8
 """Failures in a row in one worker, while as many tries succeed in others, after which it is replaced."""
@@ -35,6 +37,13 @@ class BrokenWorkers:
         """Record that a try has succeeded in this worker."""
         self._successes += 1
         self._given_up = worker.failures_in_row = 0
+
+    def is_given_up(self, worker: Worker, failure: Failure, pool: WorkerPool) -> bool:
+        """Replace a worker in which nothing succeeds; returns whether the mini-batch is to be run again uncharged."""
+        has_given_up = failure.category == "WORKER_BROKEN"
+        if (self.failed(worker) or has_given_up) and worker.stage == "ready":
+            pool.replace(worker)
+        return has_given_up and self.gave_up()
 
     def gave_up(self) -> bool:
         """Record that a script has given up its worker; returns whether that uses up no try.

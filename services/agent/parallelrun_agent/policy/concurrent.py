@@ -18,7 +18,6 @@ from parallelrun_agent.policy.worker import Worker
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.job import MOST_IN_FLIGHT
 from parallelrun_core.wire.data_warnings import DataWarning
-from parallelrun_core.wire.outcome import LostItems
 
 GRACE_S: Final = 5.0
 """A worker cancels its own run() in time. One that doesn't blocks all of its mini-batches."""
@@ -82,7 +81,7 @@ class ConcurrentInFlight(InFlight):
         InFlight.push(self, assignments, now)
 
     def answered(self, mini_batch: int, now: float) -> Assignment:
-        assignment = self._of(mini_batch)
+        assignment = self._of(mini_batch, "answered for")
         self.answered_at = now
         self.assignments.remove(assignment)
         self.head_since = self.assignments[0].began if self.assignments else now
@@ -90,29 +89,14 @@ class ConcurrentInFlight(InFlight):
             self.is_closed = False
         return assignment
 
-    def loaded(self, mini_batch: int, items: int, load_s: float, now: float) -> None:
-        assignment = self._of(mini_batch)
-        assignment.items, assignment.load_s, assignment.loaded_at = items, load_s, now
-
-    def set_aside(self, mini_batch: int, files: int) -> None:
-        self._of(mini_batch).files = files
-
     def warned(self, mini_batch: int, warnings: list[DataWarning]) -> None:
-        assignment = self._of(mini_batch)
-        assignment.warnings = [*assignment.warnings, *warnings]
+        InFlight.warned(self, mini_batch, [*self._of(mini_batch, "warned of").warnings, *warnings])
 
-    def items_failed(self, mini_batch: int, lost: list[LostItems]) -> None:
-        self._of(mini_batch).lost = lost
-
-    def waited(self, mini_batch: int, waited_s: float, waits: dict[str, float]) -> None:
-        assignment = self._of(mini_batch)
-        assignment.waited_for_permits_s, assignment.waits = waited_s, waits
-
-    def _of(self, mini_batch: int) -> Assignment:
+    def _of(self, mini_batch: int, event: str) -> Assignment:
         for each in self.assignments:
             if each.delivery.mini_batch == mini_batch:
                 return each
-        raise LookupError(f"the worker spoke of mini-batch {mini_batch}, which it does not have")
+        raise LookupError(f"the worker {event} mini-batch {mini_batch}, which it does not have")
 
     def take_back(self, mini_batches: Iterable[int]) -> list[Assignment]:
         self.width = 0  # that may have been taken back, too

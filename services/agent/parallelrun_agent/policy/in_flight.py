@@ -54,6 +54,14 @@ class Assignment(msgspec.Struct):
     isolation: Isolation | None = None
     """There if it has failed, and its items are run apart."""
 
+    def hand_over(self, items: int, at: float, *, loads: bool) -> None:
+        """Record that its worker gets it: with so many items by its message, at this time by the wall clock.
+
+        Args:
+            loads: the worker reads or copies the data first, and reports when it has done so.
+        """
+        self.items, self.handed_over, self.loads = items, at, loads
+
     @property
     def runs_alone(self) -> bool:
         """Return whether nothing may be queued behind it, since it may kill its worker."""
@@ -115,38 +123,32 @@ class InFlight:
         self.assignments += assignments
 
     def answered(self, mini_batch: int, now: float) -> Assignment:
-        """The worker has answered for its head; the next one runs from now on.
+        """Record that the worker has answered for its head; the next one runs from now on.
 
         Raises:
-            LookupError: the answer is for something else, so the worker can't be trusted any more.
+            LookupError: the answer is for something else, so the worker can't be trusted any more. So do all below.
         """
-        if not self.assignments or self.assignments[0].delivery.mini_batch != mini_batch:
-            raise LookupError(f"the worker answered for mini-batch {mini_batch}, which is not the first in flight")
+        assignment = self._of(mini_batch, "answered for")
         self.head_since = now
-        assignment = self.assignments.popleft()
+        self.assignments.popleft()
         if not self.assignments:
             self.is_closed = False
         return assignment
 
     def loaded(self, mini_batch: int, items: int, load_s: float, now: float) -> None:
-        """The worker has read the head's data, and calls run() now.
-
-        Raises:
-            LookupError: that mini-batch isn't the head.
-        """
-        if not self.assignments or self.assignments[0].delivery.mini_batch != mini_batch:
-            raise LookupError(f"the worker has read mini-batch {mini_batch}, which is not the first in flight")
-        head = self.assignments[0]
+        """Record that the worker has read the head's data, and calls run() now."""
+        head = self._of(mini_batch, "read")
         head.items, head.load_s, head.loaded_at = items, load_s, now
 
     def alive(self, now: float) -> None:
         """Take note of a sign of life, which says nothing about a worker that runs one mini-batch at a time."""
 
     def part(self, mini_batch: int, event: PartEvent, process: str, at: float, now: float) -> None:
-        """The worker has begun or ended a part of the head, whose items it runs apart.
+        """Record that the worker has begun or ended a part of the head, whose items it runs apart. Each has the time
+        of a run() of its own.
 
-        Raises:
-            LookupError: that mini-batch isn't the head, or isn't run apart.
+        Args:
+            at: now, by the wall clock.
         """
         head = self.assignments[0] if self.assignments else None
         if head is None or head.delivery.mini_batch != mini_batch or head.isolation is None:
@@ -155,44 +157,31 @@ class InFlight:
         head.loaded_at = now
 
     def set_aside(self, mini_batch: int, files: int) -> None:
-        """The worker has set aside what the head's run() has written for outputs in stores.
-
-        Raises:
-            LookupError: that mini-batch isn't the head.
-        """
-        if not self.assignments or self.assignments[0].delivery.mini_batch != mini_batch:
-            raise LookupError(f"the worker has set aside files of mini-batch {mini_batch}, not of the first in flight")
-        self.assignments[0].files = files
+        """Record the number of files for outputs in stores that the head's run() has written."""
+        self._of(mini_batch, "set aside files of").files = files
 
     def warned(self, mini_batch: int, warnings: list[DataWarning]) -> None:
-        """The worker has warnings about the head's data.
-
-        Raises:
-            LookupError: that mini-batch isn't the head.
-        """
-        if not self.assignments or self.assignments[0].delivery.mini_batch != mini_batch:
-            raise LookupError(f"the worker has warned of mini-batch {mini_batch}, which is not the first in flight")
-        self.assignments[0].warnings = warnings
+        """Record the worker's warnings about the head's data."""
+        self._of(mini_batch, "warned of").warnings = warnings
 
     def items_failed(self, mini_batch: int, lost: list[LostItems]) -> None:
-        """The run() of the head has returned an ItemError for these items.
-
-        Raises:
-            LookupError: that mini-batch isn't the head.
-        """
-        if not self.assignments or self.assignments[0].delivery.mini_batch != mini_batch:
-            raise LookupError(f"items of mini-batch {mini_batch} have failed, which is not the first in flight")
-        self.assignments[0].lost = lost
+        """Record the items for which the run() of the head has returned an ItemError."""
+        self._of(mini_batch, "lost items of").lost = lost
 
     def waited(self, mini_batch: int, waited_s: float, waits: dict[str, float]) -> None:
-        """The head has waited for permits for so long.
+        """Record for how long the head has waited for permits.
 
-        Raises:
-            LookupError: that mini-batch isn't the head.
+        Args:
+            waits: the same by limit; more than `waited_s` if it has waited for several at once.
         """
+        head = self._of(mini_batch, "waited for permits with")
+        head.waited_for_permits_s, head.waits = waited_s, waits
+
+    def _of(self, mini_batch: int, event: str) -> Assignment:
+        """Return the assignment that an event of the worker is about, which is its head."""
         if not self.assignments or self.assignments[0].delivery.mini_batch != mini_batch:
-            raise LookupError(f"mini-batch {mini_batch} has waited for permits, which is not the first in flight")
-        self.assignments[0].waited_for_permits_s, self.assignments[0].waits = waited_s, waits
+            raise LookupError(f"the worker {event} mini-batch {mini_batch}, which is not the first in flight")
+        return self.assignments[0]
 
     def take_back(self, mini_batches: Iterable[int]) -> list[Assignment]:
         """Remove these, which were taken back unread; returns them in order."""

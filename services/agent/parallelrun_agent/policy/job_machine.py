@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 
 from parallelrun_agent.policy.apart_queue import ApartQueue
 from parallelrun_agent.policy.broken_workers import BrokenWorkers
-from parallelrun_agent.policy.commands import Abandon, Command, Commit, NextTurn, ReportFailure, SetWidth, WatchDisk
+from parallelrun_agent.policy.commands import Abandon, Command, Commit, NextTurn, ReportFailure, WatchDisk
 from parallelrun_agent.policy.concurrent import bookkeeping_of
 from parallelrun_agent.policy.deliveries import Deliveries
+from parallelrun_agent.policy.hand_out import HandOut
 from parallelrun_agent.policy.in_flight import Assignment, assignment_of
-from parallelrun_agent.policy.isolation import PartEvent
 from parallelrun_agent.policy.lease_clock import LeaseClock
 from parallelrun_agent.policy.outcomes import (
     CONFUSED,
@@ -25,15 +25,13 @@ from parallelrun_agent.policy.outcomes import (
     WorkerAnswer,
     cause_of_death,
     detail_of,
-    what_runs,
 )
 from parallelrun_agent.policy.staged_deliveries import StagedDeliveries
 from parallelrun_agent.policy.worker import NEVER, NOBODYS_FAULT, Worker
 from parallelrun_agent.policy.worker_pool import WorkerPool
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.wire.data_warnings import DataWarning
 from parallelrun_core.wire.leasing import Mode, Turn
-from parallelrun_core.wire.outcome import Failure, LostItems, Outcome, Use
+from parallelrun_core.wire.outcome import Failure, Outcome, Use
 from parallelrun_core.wire.states import JobState
 
 _TURNS_PER_LEASE = 4
@@ -52,22 +50,20 @@ class JobMachine:
         self, spec: JobSpec, outcomes: OutcomeBuilder, *, limit: int, lease_s: float, shutdown_s: float, stages: bool
     ) -> None:
         self.commands: deque[Command] = deque()
-        load_s, run_s = spec.task_overhead_timeout, spec.run_invocation_timeout
-        self._pool = WorkerPool(
-            self.commands, limit=limit, load_s=load_s, run_s=run_s, shutdown_s=shutdown_s, script_name=what_runs(spec)
-        )
-        self.workers: Sequence[Worker] = self._pool.workers
+        self.pool = WorkerPool(self.commands, spec, limit=limit, shutdown_s=shutdown_s)
+        self.workers: Sequence[Worker] = self.pool.workers
         self._broken = BrokenWorkers(limit)
         self.state: JobState | None = JobState.PROCESSING
         """The job's, as far as this node knows; None: Redis doesn't know the job any more."""
         self.left = False
-        self._apart = ApartQueue(spec, limit)
         self._ready = 0
         """Mini-batches that wait on Redis, as far as this node knows."""
         self._spec = spec
         self._outcomes = outcomes
         self._lease_s = lease_s
+        self.apart = ApartQueue(spec, limit)
         self._in_flight, self._look_ahead = bookkeeping_of(spec)
+        self._hand_out = HandOut(self.commands, self.pool, self.apart, self._look_ahead)
         self._draining = False
         self._end_by = NEVER
         self._stages = stages
@@ -77,13 +73,13 @@ class JobMachine:
         self.joined = False
         self.disk_is_full = False
         self._staging = StagedDeliveries(self.commands) if self._stages else None
-        self.deliveries = self._staging or Deliveries()
+        self._hand_out.deliveries = self.deliveries = self._staging or Deliveries()
         """What this session has leased and not reported yet; only to be read by others."""
         self._lease_clock = LeaseClock(self._lease_s)
         self._turn_by = 0.0
-        self._pool.workers.clear()
+        self.pool.workers.clear()
         self.commands.clear()
-        self._apart.clear()
+        self.apart.clear()
 
     def _abandon(self, why: str) -> None:
         """The lease is gone, or may be: the session may not use anything that it holds any more."""
@@ -99,23 +95,22 @@ class JobMachine:
         return self.left or self.state is None
 
     def due_at(self) -> float:
-        """Return when there must be a turn, to report or because answers were waited for long enough; NEVER: for
-        neither."""
+        """Return when there must be a turn: to report, or because answers were waited for long enough; or NEVER."""
         report_by, gather_until = self._report_by(), self._look_ahead.gather_until
         return report_by if report_by < gather_until else gather_until
 
     def _report_by(self) -> float:
         since = self.deliveries.reports_since
-        return since if since == NEVER else self.deliveries.report_by(busy=self._pool.is_busy)
+        return since if since == NEVER else self.deliveries.report_by(busy=self.pool.is_busy)
 
     @property
     def is_at_rest(self) -> bool:
         """Nothing runs here and nothing is known to be ready to run: all that is awaited is to be reported."""
-        return not (self._is_open and self._ready) and not self.deliveries.backlog and not self._pool.is_busy
+        return not (self._is_open and self._ready) and not self.deliveries.backlog and not self.pool.is_busy
 
     def nap_s(self) -> float:
         """Return how long no worker will run dry."""
-        return self._look_ahead.nap_s([len(worker.in_flight) for worker in self._pool.available()])
+        return self._look_ahead.nap_s([len(worker.in_flight) for worker in self.pool.available()])
 
     def lease_left_s(self, now: float) -> float:
         """Return how long this session may rely on its lease without another renewal."""
@@ -134,7 +129,7 @@ class JobMachine:
     def next_turn(self, now: float) -> NextTurn | None:
         """The next turn; None while there is nothing to report, to ask for or to renew, and when nothing was joined."""
         is_done = self._is_done()
-        workers = self._pool.available() if self._ready and self._is_open else ()
+        workers = self.pool.available() if self._ready and self._is_open else ()
         want = self.deliveries.wanted(self._look_ahead, workers, self._ready, now)
         if not (want or is_done or now >= self._turn_by or now >= self._report_by()):
             return None
@@ -161,15 +156,15 @@ class JobMachine:
         self._turn_by = sent_at + self._lease_s / _TURNS_PER_LEASE
         self.state, self._ready = answer.state, answer.ready
         self.left = turn.mode == "leave"
-        can_isolate = self._apart.can_isolate
+        can_isolate = self.apart.can_isolate
         self.deliveries.receive([assignment_of(each, can_isolate=can_isolate) for each in answer.deliveries])
-        self._hand_out(now)
+        self._hand_out.to_workers(now, disk_is_full=self.disk_is_full)
         if answer.is_closed:
             self.drain(NEVER, now)
         if self.state is not JobState.PROCESSING:  # the job takes no more results
             self.deliveries.drop_backlog()
-            self._apart.clear()
-            self._pool.end_all(now, orderly=self.state is JobState.FINALIZING)
+            self.apart.clear()
+            self.pool.end_all(now, orderly=self.state is JobState.FINALIZING)
 
     @property
     def _is_open(self) -> bool:
@@ -199,48 +194,24 @@ class JobMachine:
         if failure is not None:
             answer = WorkerAnswer(assignment.delivery.mini_batch, failure=failure)
             outcome = self._outcomes.build(assignment, None, answer, elapsed_s)
-            if self._draining or not self._apart.takes_without(assignment, outcome, missing or {}):
+            if self._draining or not self.apart.takes_without(assignment, outcome, missing or {}):
                 self.commands.append(Commit(outcome, None))
                 return
             self.commands.append(ReportFailure(outcome))
         self.deliveries.queue(assignment)
-        self._hand_out(now)
+        self._hand_out.to_workers(now, disk_is_full=self.disk_is_full)
 
     # Workers
 
-    def available_workers(self) -> list[Worker]:
-        """Return the workers that can be given something."""
-        return self._pool.available()
-
-    @property
-    def init_limit_s(self) -> float:
-        """Return the seconds that init() may take."""
-        return self._pool.init_limit_s
-
-    @property
-    def apart_count(self) -> int:
-        """Return how many mini-batches wait for a worker that runs their items apart."""
-        return len(self._apart)
-
     def wanted_workers(self, now: float) -> int:
         """Return how many more workers this job could use on this node."""
-        return self._pool.wanted(self._ready + len(self._apart), now) if self._is_open else 0
+        return self.pool.wanted(self._ready + len(self.apart), now) if self._is_open else 0
 
     def worker_started(self, process: str, part_name: str, now: float) -> Worker:
         """Add a process, which is in init() now; returns what it is called from now on."""
         worker = Worker(process, part_name, now, self._in_flight())
-        self._pool.workers.append(worker)
+        self.pool.workers.append(worker)
         return worker
-
-    def worker_ready(self, worker: Worker, now: float = 0.0, init_s: float = NEVER) -> None:
-        """Record that a worker is through init(), which took `init_s`.
-
-        It is given something after all its frames were read (`caught_up`).
-
-        Raises:
-            LookupError: as for `init_failed`.
-        """
-        self._pool.got_ready(worker, now, init_s)
 
     def init_failed(self, process: str, failure: Failure, now: float, worker: Worker | None = None) -> None:
         """A worker didn't get through init(), or couldn't even be started: no try of any mini-batch.
@@ -249,54 +220,8 @@ class JobMachine:
             LookupError: it has reported the end of its init() before, so it can't be trusted any more.
         """
         if worker is not None:
-            self._pool.ends_in_init(worker, now)
-        self._pool.init_failed(process, failure, now, now - worker.started if worker is not None else 0.0)
-
-    def handed_over(self, assignment: Assignment, items: int, at: float, loads: bool) -> None:
-        """The driver hands this to its worker: with so many items by its message, at this time by the wall clock.
-
-        Args:
-            loads: the worker reads or copies the data first, and reports when it has done so.
-        """
-        assignment.items, assignment.handed_over, assignment.loads = items, at, loads
-
-    def loaded(self, worker: Worker, mini_batch: int, items: int, load_s: float, now: float) -> None:
-        """Record that a worker has read the data of its head, and calls run() now. Raises LookupError as `answered`
-        does."""
-        worker.in_flight.loaded(mini_batch, items, load_s, now)
-
-    def alive(self, worker: Worker, now: float) -> None:
-        """Record that a worker with several mini-batches in flight isn't blocked."""
-        worker.in_flight.alive(now)
-
-    def part(self, worker: Worker, mini_batch: int, event: PartEvent, at: float, now: float) -> None:
-        """Record that a worker has begun or ended a part of its head, whose items it runs apart. Each has the time of
-        a run() of its own. Raises LookupError as `answered` does.
-
-        Args:
-            at: now, by the wall clock.
-        """
-        worker.in_flight.part(mini_batch, event, worker.process, at, now)
-
-    def set_aside(self, worker: Worker, mini_batch: int, files: int) -> None:
-        """The run() of its head has written files for outputs in stores. Raises LookupError as `answered` does."""
-        worker.in_flight.set_aside(mini_batch, files)
-
-    def warned(self, worker: Worker, mini_batch: int, warnings: list[DataWarning]) -> None:
-        """Record a worker's warnings about the data of its head. Raises LookupError as `answered` does."""
-        worker.in_flight.warned(mini_batch, warnings)
-
-    def items_failed(self, worker: Worker, mini_batch: int, lost: list[LostItems]) -> None:
-        """Record the items for which run() has returned an ItemError. Raises LookupError as `answered` does."""
-        worker.in_flight.items_failed(mini_batch, lost)
-
-    def waited(self, worker: Worker, mini_batch: int, waited_s: float, waits: dict[str, float]) -> None:
-        """Record for how long a mini-batch has waited for permits. Raises LookupError as `answered` does.
-
-        Args:
-            waits: the same by limit; more than `waited_s` if it has waited for several at once.
-        """
-        worker.in_flight.waited(mini_batch, waited_s, waits)
+            self.pool.ends_in_init(worker, now)
+        self.pool.init_failed(process, failure, now, now - worker.started if worker is not None else 0.0)
 
     def answered(self, worker: Worker, answer: WorkerAnswer, now: float) -> None:
         """Record a worker's answer for its head.
@@ -314,16 +239,9 @@ class JobMachine:
         if answer.failure is None:
             self._broken.succeeded(worker)
         # Who ends the node may have ended what run() had started.
-        elif self._draining or self._is_given_up(worker, answer.failure):
+        elif self._draining or self._broken.is_given_up(worker, answer.failure, self.pool):
             return self.deliveries.give_back([assignment], now)
         self._conclude(assignment, worker, answer, elapsed_s)
-
-    def _is_given_up(self, worker: Worker, failure: Failure) -> bool:
-        """Replace a worker in which nothing succeeds; returns whether the mini-batch is to be run again uncharged."""
-        is_given_up = failure.category == "WORKER_BROKEN"
-        if (self._broken.failed(worker) or is_given_up) and worker.stage == "ready":
-            self._pool.replace(worker)
-        return is_given_up and self._broken.gave_up()
 
     def rows_not_taken(self, worker: Worker, mini_batch: int, now: float) -> None:
         """The disk took no more of the rows of its head: nobody's try. `disk_failed` follows.
@@ -335,24 +253,24 @@ class JobMachine:
 
     def caught_up(self, worker: Worker, now: float) -> None:
         """All frames that it has sent so far were read: it may have room now, or be done."""
-        self._release(now)
-        if self.deliveries.backlog or self._apart or self._draining or worker.stage == "replaced":
-            self._hand_out(now)
+        self._hand_out.release(now, is_idle=self.is_at_rest)
+        if self.deliveries.backlog or self.apart or self._draining or worker.stage == "replaced":
+            self._hand_out.to_workers(now, disk_is_full=self.disk_is_full)
             self._end_if_drained(worker, now)
 
     def confused(self, worker: Worker, now: float) -> None:
         """Its frames can't be trusted any more."""
         if worker.stage == "starting":
-            self._pool.init_failed(worker.process, Failure("INIT_DIED", CONFUSED), now, now - worker.started)
-        self._pool.kill(worker, "confused")
+            self.pool.init_failed(worker.process, Failure("INIT_DIED", CONFUSED), now, now - worker.started)
+        self.pool.kill(worker, "confused")
 
     def taken_back(self, worker: Worker, mini_batches: list[int], now: float) -> None:
         """Take over the mini-batches that `TakeBack` brought: another worker may have them, or else another node."""
         assignments = worker.in_flight.take_back(mini_batches)
         if self._is_open:
             self.deliveries.requeue(assignments)
-            self._hand_out(now)
-            self._give_back_backlog(now)
+            self._hand_out.to_workers(now, disk_is_full=self.disk_is_full)
+            self._hand_out.give_back(now)
         else:
             self.deliveries.give_back(assignments, now)
         self._end_if_drained(worker, now)
@@ -360,10 +278,6 @@ class JobMachine:
     def undelivered(self, worker: Worker, assignment: Assignment, now: float) -> None:
         """This could not be handed over: `disk_failed` or `out_of_reach` follows."""
         self.deliveries.give_back(worker.in_flight.take_back([assignment.delivery.mini_batch]), now)
-
-    def out_of_reach(self, worker: Worker) -> None:
-        """Stop handing out to a worker that has closed its folders to us: another one shall do its work."""
-        self._pool.kill(worker, "distrusted")
 
     def unreadable(self, worker: Worker, assignment: Assignment, failure: Failure) -> None:
         """Its message can't be read, here or anywhere else."""
@@ -376,17 +290,10 @@ class JobMachine:
         Args:
             unread: mini-batches whose tickets it had not even read.
         """
-        self._pool.exited(worker, end.code, now)
-        # One that never gets as far as its first answer must be charged, or this would go on for ever.
-        not_begun = worker.in_flight.take_back(unread) if worker.has_answered else []
-        begun, rest = worker.in_flight.died(running=worker.is_through_init)
-        rest += not_begun
+        self.pool.exited(worker, end.code, now)
+        charged, rest = worker.left_behind(unread, is_draining=self._draining)
         if worker.kill_reason == "ended":
             return  # with the job: what it had is not needed any more, and nothing has failed
-        is_charged = worker.kill_reason not in NOBODYS_FAULT and not (self._draining and not worker.kill_reason)
-        # What began after the worker was condemned is not what hung: that one has been answered since.
-        charged = [(each, since) for each, since in begun if is_charged and since <= worker.condemned_at]
-        rest = [each for each, since in begun if (each, since) not in charged] + rest
         if worker.kill_reason in NOBODYS_FAULT or self._draining:
             self.deliveries.give_back(rest, now)
         else:
@@ -395,52 +302,21 @@ class JobMachine:
         for assignment, since in charged:
             apart = None if self._draining else assignment.isolation
             if apart is not None and apart.died(failure, worker.process, now - since):
-                self._apart.return_to([assignment])
+                self.apart.return_to([assignment])
                 continue
             use = Use(peak_bytes=end.peak_bytes)
             answer = WorkerAnswer(assignment.delivery.mini_batch, run_s=now - since, use=use, failure=failure)
             self._conclude(assignment, worker, answer, now - since)
-        self._hand_out(now)
-
-    def _hand_out(self, now: float) -> None:
-        """Assign the backlog to the workers; return it when none is left here to run it."""
-        available = self._pool.available()
-        if self._apart and available and not self.disk_is_full:
-            self.deliveries.requeue(self._apart.take())
-        if not self.deliveries.backlog:
-            return
-        if not available or self.disk_is_full:
-            self._give_back_backlog(now)
-            return
-        if width := self._look_ahead.width:
-            self._set_width(available, width)
-        self.commands += self.deliveries.hand_out(available, self._look_ahead.depth, now)
-
-    def _release(self, now: float) -> None:
-        """Let items be run apart of mini-batches that were held back, if it is time."""
-        if self._apart.held_back:
-            self._apart.release(now, is_idle=self.is_at_rest, nodes=self.deliveries.nodes)
-
-    def _set_width(self, workers: list[Worker], width: int) -> None:
-        for worker in workers:
-            in_flight = worker.in_flight
-            if in_flight.width != width:
-                in_flight.width = width
-                self.commands.append(SetWidth(worker, width))
-
-    def _give_back_backlog(self, now: float) -> None:
-        """Return what no worker here can run soon; not what is known by now of items that are run apart."""
-        self._apart.return_to(self.deliveries.take_isolated())
-        self.deliveries.give_back_backlog(now)
+        self._hand_out.to_workers(now, disk_is_full=self.disk_is_full)
 
     def _conclude(self, assignment: Assignment, worker: Worker, answer: WorkerAnswer, elapsed_s: float) -> None:
         outcome = self._outcomes.build(assignment, worker, answer, elapsed_s)
         if assignment.isolation is not None:
             outcome = assignment.isolation.outcome(outcome, detail_of(outcome.mini_batch, assignment.delivery.message))
-        elif not self._draining and self._apart.takes(outcome):
-            self.commands.append(ReportFailure(outcome, to_leader=self._apart.add(assignment, outcome)))
+        elif not self._draining and self.apart.takes(outcome):
+            self.commands.append(ReportFailure(outcome, to_leader=self.apart.add(assignment, outcome)))
             return
-        self._apart.concluded(outcome, was_apart=assignment.isolation is not None)
+        self.apart.concluded(outcome, was_apart=assignment.isolation is not None)
         self.commands.append(Commit(outcome, worker))
 
     # The committer, and the disk
@@ -452,13 +328,13 @@ class JobMachine:
     def rows_missing(self, outcome: Outcome) -> None:
         """The rows of this outcome are not where its worker said: the try has failed, and the worker is to be ended."""
         self.commands.append(Commit(self._outcomes.without_rows(outcome), None))
-        self._pool.kill_writer(outcome.part, "distrusted")
+        self.pool.kill_writer(outcome.part, "distrusted")
 
     def not_stored(self, outcome: Outcome, now: float, *, part_is_lost: bool) -> None:
         """This outcome could not be made durable; a file that lost rows takes no more. `disk_failed` follows."""
         self.deliveries.not_stored(outcome, now)
         if part_is_lost:
-            self._pool.kill_writer(outcome.part, "disk_full")
+            self.pool.kill_writer(outcome.part, "disk_full")
 
     def disk_failed(self, error: str, now: float) -> None:
         """Something could not be written: take nothing more, and leave each worker only what it runs."""
@@ -466,8 +342,8 @@ class JobMachine:
             return
         self.disk_is_full = True
         self.commands.append(WatchDisk(error))
-        self._give_back_backlog(now)
-        self._pool.take_back()
+        self._hand_out.give_back(now)
+        self.pool.take_back()
 
     def disk_has_room(self) -> None:
         """Something could be written again."""
@@ -478,34 +354,28 @@ class JobMachine:
     def overdue(self, now: float) -> list[Worker]:
         """Return the workers that seem to have run for too long. Read their frames first: this node may have been the
         slow one."""
-        return [worker for worker in self.workers if self._pool.hangs(worker, now)]
+        return [worker for worker in self.workers if self.pool.hangs(worker, now)]
 
     def check_time(self, now: float) -> None:
         """Enforce the lease, the timeouts and the end of a drain; return what waits for nothing but slow heads."""
         if self.joined and not self._lease_clock.is_valid(now):
             self._abandon("lease_expired")
             return
-        self._pool.check_time(now)
-        if self._apart.held_back:
-            self._release(now)
-            self._hand_out(now)
-        if self.deliveries.backlog and self._pool.is_held_up(now):
-            self._apart.return_to(self.deliveries.take_isolated())
-            self.deliveries.give_back_held_up(self._look_ahead, self._pool.available(), self._ready, now)
+        self.pool.check_time(now)
+        if self.apart.held_back:
+            self._hand_out.release(now, is_idle=self.is_at_rest)
+            self._hand_out.to_workers(now, disk_is_full=self.disk_is_full)
+        self._hand_out.give_back_held_up(self._ready, now)
         if now > self._end_by:
-            self._pool.kill_all("drained")
+            self.pool.kill_all("drained")
 
     # Ends
 
-    def replace(self, worker: Worker) -> None:
-        """End an available one after what it runs: another one takes its place."""
-        self._pool.replace(worker)
-
     def end_idle_worker(self, now: float) -> bool:
         """End one that has nothing to do and for which nothing is in sight; whether there was one."""
-        worker = self._pool.idle() if not self._ready and not self.deliveries.backlog else None
+        worker = self.pool.idle() if not self._ready and not self.deliveries.backlog else None
         if worker is not None:
-            self._pool.end(worker, now)
+            self.pool.end(worker, now)
         return worker is not None
 
     def drain(self, grace_s: float, now: float) -> None:
@@ -515,12 +385,12 @@ class JobMachine:
             return
         self._draining = True
         self.deliveries.give_back_backlog(now)
-        self.deliveries.give_back(self._apart.clear(), now)
-        self._pool.drain()
+        self.deliveries.give_back(self.apart.clear(), now)
+        self.pool.drain()
 
     def _end_if_drained(self, worker: Worker, now: float) -> None:
         if (self._draining or worker.stage == "replaced") and not worker.in_flight:
-            self._pool.end(worker, now)
+            self.pool.end(worker, now)
 
     def _is_done(self) -> bool:
         ended = self._draining or self.state is not JobState.PROCESSING

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from parallelrun_agent.policy.apart_queue import ApartQueue
 from parallelrun_agent.policy.commands import NextTurn
 from parallelrun_agent.policy.deliveries import Deliveries
 from parallelrun_agent.policy.worker import Worker
+from parallelrun_agent.policy.worker_pool import WorkerPool
 
 
 class JobView(Protocol):
@@ -22,9 +24,9 @@ class JobView(Protocol):
     @property
     def disk_is_full(self) -> bool: ...
     @property
-    def apart_count(self) -> int: ...
+    def apart(self) -> ApartQueue: ...
     @property
-    def init_limit_s(self) -> float: ...
+    def pool(self) -> WorkerPool: ...
     @property
     def is_at_rest(self) -> bool: ...
     @property

@@ -26,7 +26,7 @@ class UploadingJobMachine(JobMachine):
 
     def _begin_session(self) -> None:
         super()._begin_session()
-        self._apart.can_isolate = False  # what a part has written can't be told from what others have
+        self.apart.can_isolate = False  # what a part has written can't be told from what others have
         self._uploads: dict[str, tuple[Outcome, Worker]] = {}
         """By their tokens, the outcomes that wait for their files."""
         self._ending: set[str] = set()

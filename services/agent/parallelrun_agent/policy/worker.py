@@ -15,10 +15,11 @@ have said before that it passed or failed; it is noted, and the stage stays.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from parallelrun_agent.policy.in_flight import InFlight
+from parallelrun_agent.policy.in_flight import Assignment, InFlight
 
 NEVER: Final = float("inf")
 
@@ -135,6 +136,24 @@ class Worker:
         """Mark it as killed."""
         self._check("be killed", "starting", "ready", "replaced", "ending", "condemned")
         self.stage, self.kill_reason = "killed", self.kill_reason or reason
+
+    def left_behind(
+        self, unread: Sequence[int], *, is_draining: bool
+    ) -> tuple[list[tuple[Assignment, float]], list[Assignment]]:
+        """Return what a dead worker had in flight: what is charged with its death, each with the time since when it was
+        run, and the rest.
+
+        Args:
+            unread: mini-batches whose tickets it had not even read.
+            is_draining: the node ends, so a death for which we gave no reason may be of that.
+        """
+        # One that never gets as far as its first answer must be charged, or this would go on for ever.
+        not_begun = self.in_flight.take_back(unread) if self.has_answered else []
+        begun, rest = self.in_flight.died(running=self.is_through_init)
+        is_charged = self.kill_reason not in NOBODYS_FAULT and not (is_draining and not self.kill_reason)
+        # What began after the worker was condemned is not what hung: that one has been answered since.
+        charged = [(each, since) for each, since in begun if is_charged and since <= self.condemned_at]
+        return charged, [each for each, since in begun if (each, since) not in charged] + rest + not_begun
 
     def _check(self, step: str, *stages: Stage) -> None:
         if self.stage not in stages:

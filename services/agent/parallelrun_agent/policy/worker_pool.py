@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import deque
 
 from parallelrun_agent.policy.commands import Command, DumpStacks, EndWorker, Kill, ReportInitFailure, TakeBack
-from parallelrun_agent.policy.worker import KillReason, Worker
+from parallelrun_agent.policy.outcomes import what_runs
+from parallelrun_agent.policy.worker import NEVER, KillReason, Worker
 from parallelrun_core.service.pacing import Backoff
+from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.outcome import Failure
 
 _INIT_FAILURES_PER_WORKER = 3  # after that many, a node stops trying (reference §3.7)
@@ -24,22 +26,19 @@ class WorkerPool:
     Args:
         commands: where to put what is to be done to a process.
         limit: the most workers that the job may have on this node.
-        load_s, run_s, shutdown_s: how long reading the data of a mini-batch, run() and shutdown() may take.
-        what: what takes the time of run(), in words.
+        shutdown_s: how long shutdown() may take.
     """
 
-    def __init__(
-        self, commands: deque[Command], *, limit: int, load_s: float, run_s: float, shutdown_s: float, script_name: str
-    ) -> None:
+    def __init__(self, commands: deque[Command], spec: JobSpec, *, limit: int, shutdown_s: float) -> None:
         self.workers: list[Worker] = []
         """The same list for as long as the pool exists."""
         self._commands = commands
         self._limit = limit
-        self._load_s = load_s
-        self._run_s = run_s
+        self._load_s = spec.task_overhead_timeout
+        self._run_s = spec.run_invocation_timeout
         self._shutdown_s = shutdown_s
-        self._what = script_name
-        self.init_limit_s = 3 * run_s + 30  # as the reference has it (§3.7)
+        self._what = what_runs(spec)
+        self.init_limit_s = 3 * self._run_s + 30  # as the reference has it (§3.7)
         self._init_failed = 0
         self._spawn_pause = Backoff(_FIRST_SPAWN_PAUSE_S, _LONGEST_SPAWN_PAUSE_S)
         self._spawn_after = 0.0
@@ -74,7 +73,7 @@ class WorkerPool:
         free = sum(not worker.in_flight and not worker.is_to_end for worker in self.workers)
         return min(self._limit - len(self.workers), ready - free)
 
-    def got_ready(self, worker: Worker, now: float, init_s: float) -> None:
+    def got_ready(self, worker: Worker, now: float = 0.0, init_s: float = NEVER) -> None:
         """Record that a worker is through init(), so others may get through as well."""
         _check_in_init(worker)
         worker.pass_init(now, init_s)

@@ -221,22 +221,23 @@ class WorkerProcesses:
             machine.disk_failed(payload[frames.MINI_BATCH.size :].decode(errors="replace"), now)
         elif kind == frames.LOADED:
             mini_batch, items, load_s = frames.LOAD.unpack(payload)
-            machine.loaded(worker, mini_batch, items, load_s, now)
+            worker.in_flight.loaded(mini_batch, items, load_s, now)
         elif kind == frames.ALIVE:
-            machine.alive(worker, now)
+            worker.in_flight.alive(now)
         elif kind == frames.SET_ASIDE:
-            machine.set_aside(worker, *frames.SET_ASIDE_FILES.unpack(payload))
+            worker.in_flight.set_aside(*frames.SET_ASIDE_FILES.unpack(payload))
         elif kind == frames.PART:
-            machine.part(worker, *parse_part(payload, self._plans.mask), time.time(), now)
+            mini_batch, event = parse_part(payload, self._plans.mask)
+            worker.in_flight.part(mini_batch, event, worker.process, time.time(), now)
         elif kind == frames.ITEMS_FAILED:
-            machine.items_failed(worker, *parse_items_failed(payload, self._plans.mask))
+            worker.in_flight.items_failed(*parse_items_failed(payload, self._plans.mask))
         elif kind == frames.WAITED:
-            machine.waited(worker, *parse_waited(payload))
+            worker.in_flight.waited(*parse_waited(payload))
         elif kind == frames.WARNED:
-            machine.warned(worker, *parse_warnings(payload, self._plans.mask))
+            worker.in_flight.warned(*parse_warnings(payload, self._plans.mask))
         elif kind == frames.READY:
             (seconds,) = frames.SECONDS.unpack(payload)
-            machine.worker_ready(worker, now, seconds)
+            machine.pool.got_ready(worker, now, seconds)
             unwaited = self._orphans.unwaited(now, at_once=True)
             self._from_init[worker.process] = unwaited[self.process(worker).pid]
             self._reports.phase_ended(worker.process, "INIT", seconds)
@@ -255,11 +256,11 @@ class WorkerProcesses:
         unwaited = self._orphans.unwaited(now)
         job_id = self._plans.job_id
         with self._events as machine:
-            for worker in machine.available_workers():
+            for worker in machine.pool.available():
                 count = unwaited[self.process(worker).pid]
                 if count - self._from_init.get(worker.process, 0) > _MOST_UNWAITED:
                     log.warning("worker_replaced", job_id=job_id, process=worker.process, ended_children=count)
-                    machine.replace(worker)
+                    machine.pool.replace(worker)
 
     def refresh_logs(self, now: float) -> None:
         """Keep logs short, and those of idle workers up to date; after one was too long, do it again soon."""

@@ -1,0 +1,62 @@
+"""Handing out: what waits on this node goes to its workers, or back to the queue. Pure, no I/O."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from parallelrun_agent.policy.apart_queue import ApartQueue
+from parallelrun_agent.policy.commands import Command, SetWidth
+from parallelrun_agent.policy.deliveries import Deliveries
+from parallelrun_agent.policy.look_ahead import LookAhead
+from parallelrun_agent.policy.worker_pool import WorkerPool
+
+
+class HandOut:
+    """Assigns deliveries to the workers of one job.
+
+    Args:
+        commands: gets what is to be done for it.
+        apart: has the mini-batches whose items are run apart.
+    """
+
+    deliveries: Deliveries
+    """Those of the present session."""
+
+    def __init__(self, commands: deque[Command], pool: WorkerPool, apart: ApartQueue, look_ahead: LookAhead) -> None:
+        self._commands = commands
+        self._pool = pool
+        self._apart = apart
+        self._look_ahead = look_ahead
+
+    def to_workers(self, now: float, *, disk_is_full: bool) -> None:
+        """Assign the backlog to the workers; return it when none is left here to run it."""
+        available = self._pool.available()
+        if self._apart and available and not disk_is_full:
+            self.deliveries.requeue(self._apart.take())
+        if not self.deliveries.backlog:
+            return
+        if not available or disk_is_full:
+            self.give_back(now)
+            return
+        if width := self._look_ahead.width:
+            for worker in available:
+                if worker.in_flight.width != width:
+                    worker.in_flight.width = width
+                    self._commands.append(SetWidth(worker, width))
+        self._commands += self.deliveries.hand_out(available, self._look_ahead.depth, now)
+
+    def give_back(self, now: float) -> None:
+        """Return what no worker here can run soon; not what is known by now of items that are run apart."""
+        self._apart.return_to(self.deliveries.take_isolated())
+        self.deliveries.give_back_backlog(now)
+
+    def release(self, now: float, *, is_idle: bool) -> None:
+        """Let items be run apart of mini-batches that were held back, if it is time."""
+        if self._apart.held_back:
+            self._apart.release(now, is_idle=is_idle, nodes=self.deliveries.nodes)
+
+    def give_back_held_up(self, ready: int, now: float) -> None:
+        """Return what waits for nothing but slow heads."""
+        if self.deliveries.backlog and self._pool.is_held_up(now):
+            self._apart.return_to(self.deliveries.take_isolated())
+            self.deliveries.give_back_held_up(self._look_ahead, self._pool.available(), ready, now)
