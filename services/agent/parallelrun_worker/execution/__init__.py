@@ -2,6 +2,7 @@
 
 runner.py              the worker's life with one mini-batch at a time
 concurrent_runner.py   with several at a time: run() is awaited, or
+deadlines.py           which are canceled alone when they take too long
 run_threads.py         called in threads, or
 streaming.py           takes them by `enqueue()`
 user_script.py         the module of the entry script, and its functions

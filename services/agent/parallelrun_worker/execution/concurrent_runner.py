@@ -13,9 +13,10 @@ import json
 import os
 import time
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parallelrun_worker import frames
+from parallelrun_worker.execution.deadlines import Deadlines, Run
 from parallelrun_worker.execution.failures import NoRoom, RunTimeout
 from parallelrun_worker.execution.runner import Runner
 from parallelrun_worker.execution.user_script import UserScript
@@ -29,12 +30,31 @@ if TYPE_CHECKING:
     from parallelrun_worker.rows import Rendered
 
 _ALIVE_S = 1.0
-_CANCEL_S = 1.0
-"""How long a run() that is canceled has for cleaning up."""
-_GATHER_S = 0.003
+_GATHER_S = 0.01
 """How long an answer waits for others while there is enough to do."""
 _UNKNOWN_USE = frames.pack_use(frames.Use())
 _UNKNOWN_S = -1.0
+
+
+class _Stored(NamedTuple):
+    """An answer for a mini-batch that is done, and its rows, which have no place in the part file yet."""
+
+    mini_batch: int
+    data: bytes
+    crc: int
+    items: int
+    rows: int
+    line_breaks: int
+    shortened: int
+    run_s: float
+
+    def frame(self, offset: int) -> bytes:
+        """Return the frame that says where the rows are."""
+        return frames.pack_result(
+            frames.DONE, _UNKNOWN_USE, mini_batch=self.mini_batch, offset=offset, length=len(self.data), crc=self.crc,
+            items=self.items, rows=self.rows, line_breaks=self.line_breaks, shortened=self.shortened,
+            run_s=self.run_s, process_s=_UNKNOWN_S,
+        )  # fmt: skip
 
 
 class ConcurrentRunner(Runner):
@@ -45,11 +65,12 @@ class ConcurrentRunner(Runner):
     def main(self, config: frames.WorkerConfig) -> int:
         self._config = config
         self._most = config.in_flight
-        self._run_s = config.run_s
-        self._answers = b""
+        self._answers: list[bytes | _Stored] = []
+        self._problem: BaseException | None = None
         self._sending: asyncio.TimerHandle | None = None
         self._events = asyncio.new_event_loop()
         asyncio.set_event_loop(self._events)
+        self._deadlines = Deadlines(self._events, config.run_s, self._give_up)
         try:
             return super().main(config)
         finally:
@@ -87,7 +108,7 @@ class ConcurrentRunner(Runner):
         os.set_blocking(self._control, False)  # the agent may take back what has woken us
         self._is_to_end = asyncio.Event()
         self._script = script
-        self._tries: set[asyncio.Task[None]] = set()
+        self._tries: set[asyncio.Task[Any]] = set()
         self._loaders = [self._loader]
         self._loader_count = 1
         self._is_watched = False
@@ -96,8 +117,10 @@ class ConcurrentRunner(Runner):
         await self._is_to_end.wait()
         while self._tries:
             await asyncio.wait(self._tries)
-        self._send_answers()
         alive.cancel()
+        if self._problem is not None:
+            raise self._problem
+        self._send_answers()
 
     async def _show_life(self) -> None:
         """Send a sign of life now and then while something runs: the agent ends a worker whose loop is blocked."""
@@ -142,8 +165,10 @@ class ConcurrentRunner(Runner):
             else:
                 self._events.remove_reader(self._control)
 
-    def _on_end(self, task: asyncio.Task[None]) -> None:
+    def _on_end(self, task: asyncio.Task[Any]) -> None:
         """Begin the next one, which is there already if the agent knows how short they are, and then answer."""
+        if task not in self._tries:  # it was given up
+            return
         self._tries.discard(task)
         if not self._is_to_end.is_set():
             self._on_tickets()
@@ -151,19 +176,44 @@ class ConcurrentRunner(Runner):
             self._send_answers()
         elif self._answers and self._sending is None:
             self._sending = self._events.call_later(_GATHER_S, self._send_answers)
-        task.result()  # an error of our own ends the worker
+        if task.done() and not task.cancelled() and (error := task.exception()) is not None:
+            self._end_by(error)
+
+    def _end_by(self, error: BaseException) -> None:
+        """End the worker: this is an error of our own."""
+        self._problem = error
+        self._is_to_end.set()
 
     def _answer(self, frame: bytes) -> None:
         """Keep an answer for `_send_answers`: one write, and one look of the agent, for all of a moment."""
-        self._answers += frame
+        self._answers.append(frame)
 
     def _send_answers(self) -> None:
         if self._sending is not None:
             self._sending.cancel()
             self._sending = None
-        if self._answers:
-            answers, self._answers = self._answers, b""
-            super()._answer(answers)
+        if not self._answers:
+            return
+        self._exit_if_forked()
+        answers, self._answers = self._answers, []
+        try:
+            offset, problem = self._write_rows(b"".join(each.data for each in answers if isinstance(each, _Stored))), ""
+        except OSError as error:
+            if error.errno not in DISK_TROUBLE:
+                self._end_by(error)
+                return
+            offset, problem = 0, str(error)
+        framed = []
+        for each in answers:
+            if isinstance(each, bytes):
+                framed.append(each)
+            elif problem:
+                payload = frames.MINI_BATCH.pack(each.mini_batch) + problem.encode(errors="replace")
+                framed.append(frames.HEAD.pack(frames.NOT_STORED, len(payload)) + payload)
+            else:
+                framed.append(each.frame(offset))
+                offset += len(each.data)
+        super()._answer(b"".join(framed))
 
     def _send(self, kind: int, payload: bytes) -> None:
         """Send a frame behind the answers that were given before it."""
@@ -172,70 +222,89 @@ class ConcurrentRunner(Runner):
 
     async def _try(self, kind: int, mini_batch: int, payload: bytes) -> None:
         """Run a mini-batch, from its delivery to its answer."""
-        began, stopwatch = time.perf_counter(), Stopwatch()
-        loaded, items, loader = None, 0, None
+        run = Run(mini_batch, asyncio.current_task(), Stopwatch())
+        WAITED.set(run.stopwatch)  # a task has its own context
+        loaded, loader = None, None
         try:
             if kind == frames.PATHS:
                 loaded = of_paths(payload)
             else:
                 loader = self._loader = self._loaders.pop() if self._loaders else self._new_loader()
-                loaded = self._fetch(kind, mini_batch, payload, began)
-                began = time.perf_counter()
+                loaded = self._fetch(kind, mini_batch, payload, run.began)
+                run.began = time.perf_counter()
                 if loaded.copies is None:
                     self._loaders.append(loader)
                     loader = None
-            items = loaded.items
+            run.items = loaded.items
             if self._warnings:  # those of other mini-batches may come before run() has returned
                 self._warn(mini_batch)
-            returned = await self._limited(mini_batch, loaded, stopwatch) if items else []
-            run_s = time.perf_counter() - began - self._waited(mini_batch, stopwatch)
-            rendered = self._rendered(returned, items)
+            returned = await self._limited(run, loaded) if run.items else []
+            if run.is_given_up:
+                return
+            run_s = time.perf_counter() - run.began - self._waited(run)
+            rendered = self._rendered(returned, run.items)
             self._exit_if_forked()
         except NoRoom as error:
             self._give_back(mini_batch, error, 0)
             return
         except BaseException as error:  # sys.exit() in run() fails the mini-batch, not the worker
-            run_s = time.perf_counter() - began - self._waited(mini_batch, stopwatch)
-            self._failed(error, 0, mini_batch=mini_batch, items=items, run_s=run_s, process_s=_UNKNOWN_S)
+            self._has_failed(run, error)
             return
         finally:
             if loaded is not None and loaded.copies is not None:
                 loaded.copies.remove()
             if loader is not None:
                 self._loaders.append(loader)
-        self._store(mini_batch, rendered, items, run_s)
+        self._store(mini_batch, rendered, run.items, run_s)
+
+    async def _limited(self, run: Run, loaded: MiniBatch) -> object:
+        """Call the user's function, which is canceled alone when it takes too long.
+
+        Raises:
+            RunTimeout: it was canceled.
+        """
+        self._deadlines.begin(run)
+        try:
+            return await self._call(self._script, run.mini_batch, loaded)
+        finally:
+            self._deadlines.end(run)
+            if run.canceled_at and not run.is_given_up:
+                raise self._timeout() from None
+
+    def _timeout(self) -> RunTimeout:
+        return RunTimeout(f"run() took longer than run_invocation_timeout ({self._config.run_s:g} s).")
+
+    def _has_failed(self, run: Run, error: BaseException) -> None:
+        if not run.is_given_up:
+            run_s = time.perf_counter() - run.began - self._waited(run)
+            self._failed(error, 0, mini_batch=run.mini_batch, items=run.items, run_s=run_s, process_s=_UNKNOWN_S)
+
+    def _give_up(self, run: Run) -> None:
+        """Answer for a mini-batch whose run() goes on though it was canceled, and leave that to itself."""
+        self._has_failed(run, self._timeout())
+        run.is_given_up = True
+        self._on_end(run.task)
 
     def _store(self, mini_batch: int, rendered: Rendered, items: int, run_s: float) -> None:
-        """Write the rows of a mini-batch, and answer."""
+        """Answer, with the rows of a mini-batch, which are written with those of others."""
         data, rows, line_breaks, shortened = rendered
         crc = zlib.crc32(data)
         if self._part < 0:
             data, crc = b"", 0
-        try:
-            offset = self._write_rows(data)
-        except OSError as error:
-            if error.errno not in DISK_TROUBLE:
-                raise
-            self._give_back(mini_batch, error, 0)
-            return
-        answer = frames.pack_result(
-            frames.DONE, _UNKNOWN_USE, mini_batch=mini_batch, offset=offset, length=len(data), crc=crc, items=items,
-            rows=rows, line_breaks=line_breaks, shortened=shortened, run_s=run_s, process_s=_UNKNOWN_S,
-        )  # fmt: skip
         if self._warnings or self._lost:
             self._send_news(mini_batch)
-        self._answer(answer)
+        self._answers.append(_Stored(mini_batch, data, crc, items, rows, line_breaks, shortened, run_s))
         self._log_done(mini_batch, run_s, rows, items)
 
-    def _waited(self, mini_batch: int, stopwatch: Stopwatch) -> float:
+    def _waited(self, run: Run) -> float:
         """Tell the agent for how long a mini-batch has waited for permits, if it has asked for any; returns that."""
-        limits = stopwatch.by_limit()
+        limits = run.stopwatch.by_limit()
         if not limits:
             return 0.0
-        waited_s = stopwatch.seconds()
+        waited_s = run.stopwatch.seconds()
         waits = json.dumps({"waited_s": waited_s, "limits": limits}).encode()
         self._answer(frames.HEAD.pack(frames.WAITED, frames.MINI_BATCH.size + len(waits)))
-        self._answer(frames.MINI_BATCH.pack(mini_batch) + waits)
+        self._answer(frames.MINI_BATCH.pack(run.mini_batch) + waits)
         return waited_s
 
     def _new_loader(self) -> Loader:
@@ -243,36 +312,6 @@ class ConcurrentRunner(Runner):
         config, copies = self._config, f".downloaded-{self._loader_count}"
         self._loader_count += 1
         return Loader(config.inputs, config.schemas, config.workers, self._warnings, copies)
-
-    async def _limited(self, mini_batch: int, loaded: MiniBatch, stopwatch: Stopwatch) -> object:
-        """Call the user's function, and cancel it alone when it takes too long.
-
-        Raises:
-            RunTimeout: it was canceled.
-        """
-        began = time.perf_counter()
-        WAITED.set(stopwatch)  # a task of its own has its own context
-        task = self._events.create_task(self._outcome(mini_batch, loaded))
-        done: set[asyncio.Task[tuple[object, BaseException | None]]] = set()
-        left_s = self._run_s
-        while not done and (left_s > 0 or not self._run_s):
-            done, _ = await asyncio.wait({task}, timeout=left_s if self._run_s else None)
-            left_s = self._run_s + stopwatch.seconds() - (time.perf_counter() - began)
-        if not done:
-            task.cancel()
-            await asyncio.wait({task}, timeout=_CANCEL_S)
-            raise RunTimeout(f"run() took longer than run_invocation_timeout ({self._run_s:g} s).")
-        returned, error = task.result()
-        if error is not None:
-            raise error
-        return returned
-
-    async def _outcome(self, mini_batch: int, loaded: MiniBatch) -> tuple[object, BaseException | None]:
-        """Return what run() returns or raises. sys.exit() must not get to the event loop, which it would end."""
-        try:
-            return await self._call(self._script, mini_batch, loaded), None
-        except BaseException as error:
-            return None, error
 
     def _used(self, tickets: int) -> bytes:
         return _UNKNOWN_USE
