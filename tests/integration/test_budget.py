@@ -11,6 +11,8 @@ import psutil
 import pytest
 
 from parallelrun_api.submission.reopening import Reopenings
+from parallelrun_core.adviser.advising import advise
+from parallelrun_core.adviser.reading.evidence import evidence_of
 from parallelrun_core.errors import Conflict
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.wire.costs import usd_text
@@ -115,6 +117,7 @@ def test_budget_counts_every_call_of_tries_that_fail_hang_or_die_once(in_flight:
 def test_budget_that_is_used_up_hands_out_nothing_more_and_can_be_raised() -> None:
     with Cluster(nodes=2, slots=2, leader_s=1) as cluster:
         job = end_used_up(cluster)
+        assert [finding.id for finding in advise(evidence_of(cluster.folder(job))).findings][:1] == ["budget"]
         reopenings = Reopenings(cluster.root, cluster.redis)
         for too_small in (None, 0.05):
             with pytest.raises(Conflict, match=r"has spent .* would end again at once"):
@@ -125,6 +128,8 @@ def test_budget_that_is_used_up_hands_out_nothing_more_and_can_be_raised() -> No
         assert cluster.output(result) == names(60)
         assert sorted(calls(cluster)) == names(60), "nothing was paid for twice"
         assert (result.progress.spent_usd, result.progress.budget_usd) == (usd(60), 50.0)
+        evidence = evidence_of(cluster.folder(job))
+        assert (evidence.spent_usd, evidence.budget_usd) == (usd(60), 50.0)
 
 
 def end_used_up(cluster: Cluster) -> str:

@@ -98,3 +98,17 @@ def test_waits_make_the_adviser_name_the_limit_in_place_of_nodes_and_workers() -
         "limit_binds",
         "Mini-batches wait for openai 80 % of their time: more nodes won't help.",
     )
+
+
+def test_budget_that_is_used_up_or_soon_will_be_is_what_the_adviser_says_first() -> None:
+    several = MeasuredSettings(size=1, has_several_in_flight=True)
+    for spent_usd, is_running, title in (
+        (39.0, True, ""),
+        (41.0, True, "82 % of the budget of $50.00 is spent."),
+        (41.0, False, ""),
+        (50.5, False, "The budget of $50.00 is used up."),
+    ):
+        job = went([1.0] * 30, settings=several, spent_usd=spent_usd, budget_usd=50.0, is_running=is_running)
+        assert [each.title for each in advice(job).findings if each.id == "budget"] == ([title] if title else [])
+        assert ids(job)[:1] == (["budget"] if title else [])
+    assert "budget" not in ids(went([1.0] * 30, spent_usd=50.0)), "it has none"

@@ -153,6 +153,10 @@ class Evidence:
     """Seconds for which tries have waited for permits of limits, by limit."""
     waits_of_s: float = 0.0
     """Seconds that those tries took which have asked for permits."""
+    spent_usd: float = 0.0
+    """US dollars that its scripts have reported as cost, since it was submitted."""
+    budget_usd: float = 0.0
+    """US dollars that it may spend; 0: it has no budget."""
     settings: MeasuredSettings = field(default_factory=MeasuredSettings)
 
 

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from parallelrun_core.errors import CorruptLog
+from parallelrun_core.folder.costs import budget_usd
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import Closing, last_closing, read_length
-from parallelrun_core.folder.records import JobRecord, Reopening
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.plurals import counted
 from parallelrun_core.wire.outcome import LostRows
 from parallelrun_master.leader.job_context import JobContext
@@ -57,7 +58,7 @@ def recover(
         folder.path, queue, queue.term, reports.tries, errors, generation=queue.generation, lost=lost,
         retries_items=retries_items,
     )  # fmt: skip
-    ledger.progress.budget_usd = _budget_usd(record, reopenings)
+    ledger.progress.budget_usd = budget_usd(record, reopenings)
     leadership.durable_before = ledger.decided.count
     if (size := record.job_spec().size).unit == "rows":
         ledger.decided.typical_items = size.number or 1
@@ -88,13 +89,6 @@ def recover(
     _continue_progress(job, resumed=max(0, taken_over - len(ledger.times_lost)))
     reports.say(f"Term {queue.term} begins.")
     return job
-
-
-def _budget_usd(record: JobRecord, reopenings: Sequence[Reopening]) -> float:
-    """Return the budget that counts: the one that the job was resumed with last, or else the submitted one."""
-    later = [each.budget_usd for each in reopenings if each.budget_usd is not None]
-    budget = record.job_spec().budget
-    return later[-1] if later else budget.usd if budget is not None else 0.0
 
 
 def _continue_progress(job: JobContext, *, resumed: int) -> None:

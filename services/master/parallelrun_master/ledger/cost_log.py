@@ -7,16 +7,13 @@ Each stay of a node in the job reports a total, so a report that is read again c
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
+from parallelrun_core.folder.costs import NAME, decode_costs
 from parallelrun_core.folder.record_log import OnDamage, RecordWriter
 from parallelrun_core.folder.term_log import accept, open_term, read_term_log
 from parallelrun_core.wire.costs import Spent, in_usd
-
-NAME: Final = "costs"
-_decode: Final = msgspec.json.Decoder(list[Spent]).decode
 
 
 class CostLog:
@@ -36,7 +33,7 @@ class CostLog:
         self._unrecorded: dict[str, Spent] = {}
         for earlier, _, raw in read_term_log(folder, NAME, on_damage=on_damage):
             if str(earlier) in self._accepted:
-                for spent in _decode(raw):
+                for spent in decode_costs(raw):
                     self._count(spent)
 
     @property

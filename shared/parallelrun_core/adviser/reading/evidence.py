@@ -14,6 +14,7 @@ from parallelrun_core.adviser.reading.phases import read_inits
 from parallelrun_core.adviser.reading.tries import read_tries
 from parallelrun_core.adviser.reading.usage import read_uses
 from parallelrun_core.errors import CorruptLog, InvalidInput
+from parallelrun_core.folder.costs import budget_usd, spent_usd
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.layout import Logs
@@ -50,6 +51,8 @@ def evidence_of(folder: JobFolder, result: JobResult | None = None) -> Evidence:
         categories=read.categories,
         waits_s=read.waits_s,
         waits_of_s=read.waits_of_s,
+        spent_usd=spent_usd(folder.path),
+        budget_usd=budget_usd(record, folder.reopenings()),
         seconds=max(_last_end(read.tries), result.ended - begun if result is not None else 0.0),
         is_running=result is None,
         inits=inits,
