@@ -316,6 +316,8 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
         Step("parallelrun_api.people.access:Access.check_job_kept", nothing),
         Step("parallelrun_api.submission.checks:_deleted_jobs", always(())),
     ),
+    # Whose that is which a request of Azure's client is about.
+    "azure.ownership": (Step("parallelrun_api.azure.access:_subject", always(None)),),
     # That showing an output reads that output alone.
     "api.output_only": (Step("parallelrun_api.routes.previews:_bounds", _bounds_of_jobs),),
     # The users that workers are.

@@ -31,6 +31,7 @@ def test_a_name_of_somebody_else_that_is_answered_is_found() -> None:
         ("a cookie of somebody who has signed out", "api.signed_out"),
         ("a link to sign in that somebody has used", "api.links_once"),
         ("what there was of a job that is deleted", "api.deleted"),
+        ("a datastore of the cluster, by the door for another client", "azure.ownership"),
     ],
 )
 def test_what_outlives_its_end_is_found(name: str, mechanism: str) -> None:
@@ -86,6 +87,15 @@ def test_a_server_where_everybody_changes_everything_is_found(redis_url: str, tm
     site = Site.made(tmp_path)
     with expect_failure():
         people.check_no_route_changes_what_is_anothers(redis_url, tmp_path / "root", site, without="api.ownership")
+
+
+@pytest.mark.integration
+def test_another_door_where_everybody_changes_everything_is_found(redis_url: str, tmp_path: Path) -> None:
+    site = Site.made(tmp_path)
+    with expect_failure():
+        people.check_no_route_of_azures_client_changes_what_is_anothers(
+            redis_url, tmp_path / "root", site, without="azure.ownership"
+        )
 
 
 @pytest.mark.integration

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,7 +13,10 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import msgspec
 import pytest
+from fastapi.routing import APIRoute
 
+from parallelrun_api.azure import assets, computes, endpoint_jobs, endpoints, history, jobs, rest, schedules, workspace
+from parallelrun_api.azure.access import READS
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.layout import retention_of
 from parallelrun_core.retention.policy import JobFacts
@@ -187,6 +191,57 @@ def _check_each_route(people: People, site: Site) -> None:
                 assert "belongs to" in answer.json()["detail"], (method, path)
     assert tried >= 20
     assert accepted(people.anna.get(f"/v1/jobs/{job_id}"))["state"] == "queued"
+
+
+_OF_CLIENT = {
+    "/jobs/{name}": "{job}", "/runs/{name}": "{job}", "/schedules/{name}": "nightly", "/batchEndpoints/{name}": "iris",
+    "/datastores/{name}": "lake", "/{kind:kind}/{name:asset}": "rows",
+}  # fmt: skip
+"""What each path of Azure's client is about, with one of Anna's, or of the cluster's."""
+_OF_EVERYBODY = {
+    "write_blob",
+    "put_compute",
+    "delete_compute",
+    "azure_unknown",
+    "invoke_batch_endpoint",
+    "list_compute_nodes",
+    *READS,
+}
+"""Routes that make something of one's own, change nothing, or are for operators alone."""
+
+
+def check_no_route_of_azures_client_changes_what_is_anothers(
+    redis_url: str, root: Path, site: Site, *, without: str = ""
+) -> None:
+    with served(redis_url, root, without=without) as server, ExitStack() as clients:
+        people = People(server, clients)
+        job_id = people.things_of_anna(site)
+        bert = accepted(people.operator.put("/v1/tokens/bert", json={"scopes": ["submit"], "replace": True}))["token"]
+        with server.client() as client:
+            url = "/azure/identity?resource=https://ml.azure.com"
+            token = accepted(client.get(url, headers={"X-IDENTITY-HEADER": bert}))["access_token"]
+            client.headers["Authorization"] = f"Bearer {token}"
+            tried = 0
+            for module in (workspace, computes, jobs, history, assets, schedules, endpoint_jobs, endpoints, rest):
+                for route in module.router.routes:
+                    assert isinstance(route, APIRoute)
+                    path, about = route.path, [each for each in _OF_CLIENT if each in route.path]
+                    if route.name in _OF_EVERYBODY or not (methods := (route.methods or set()) - {"GET", "HEAD"}):
+                        continue
+                    assert about, f"nobody knows whose {path} is"
+                    for each in about:
+                        name = _OF_CLIENT[each].replace("{job}", job_id)
+                        path = path.replace(each, each.replace("{name}", name).replace("{name:asset}", name))
+                    target = re.sub(r"\{[^}]*\}", "x", path.replace("{kind:kind}", "data"))
+                    [method] = methods
+                    answer = client.request(method, target, json={"properties": {"description": "mine"}})
+                    assert answer.status_code == 403, (method, path, answer.text)
+                    tried += 1
+            assert tried >= 12
+
+
+def test_no_route_of_azures_client_changes_what_is_anothers(redis_url: str, tmp_path: Path, site: Site) -> None:
+    check_no_route_of_azures_client_changes_what_is_anothers(redis_url, tmp_path / "root", site)
 
 
 class TestOnlyOnesOwn:

@@ -8,10 +8,12 @@ from typing import Final
 import httpx
 
 from tests.acceptance.http_user import HttpUser, zip_of
-from tests.security.attack import Attack, Target
+from tests.security.attack import Attack, NotPlayable, Target
 from tests.security.target import ONE
 
 _CLEARED_UP_S: Final = 60.0
+_ML: Final = "https://ml.azure.com"
+_WORKSPACE: Final = "/azure/subscriptions/s/resourceGroups/g/providers/Microsoft.MachineLearningServices/workspaces/w"
 
 
 def _foreign_host(target: Target) -> str:
@@ -89,6 +91,31 @@ def _deleted(target: Target) -> str:
         return f"of a deleted job, there still is {', '.join(answered)}" if answered else ""
 
 
+def _by_the_other_door(target: Target) -> str:
+    """Define and delete, as somebody who may only submit, what is the cluster's: by either of the two doors."""
+    with _browser(target) as api:
+        as_admin = {"Authorization": f"Bearer {target.token}"}
+        made = api.put("/v1/tokens/mallory", json={"scopes": ["submit"], "replace": True}, headers=as_admin)
+        if made.status_code != 201:
+            raise NotPlayable("this server makes no tokens")
+        token = made.json()["token"]
+        handed_out = api.get(f"/azure/identity?resource={_ML}", headers={"X-IDENTITY-HEADER": token})
+        doors = {
+            "/v1": {"Authorization": f"Bearer {token}"},
+            _WORKSPACE: {"Authorization": f"Bearer {handed_out.raise_for_status().json()['access_token']}"},
+        }
+        definition = {"type": "azure_blob", "account_name": "theirs", "container_name": "c"}
+        properties = {"datastoreType": "AzureBlob", "accountName": "theirs", "containerName": "c"}
+        answered = [
+            f"{method} {door.rpartition('/')[0]}…/datastores is answered with {status}"
+            for door, shown in doors.items()
+            for method, body in (("PUT", {**definition, "properties": properties}), ("DELETE", None))
+            if (status := api.request(method, f"{door}/datastores/lake", json=body, headers=shown).status_code) != 403
+        ]
+        api.delete("/v1/tokens/mallory", headers=as_admin)
+        return "; ".join(answered)
+
+
 def _browser(target: Target) -> httpx.Client:
     return httpx.Client(base_url=target.url, timeout=20, trust_env=False)
 
@@ -98,5 +125,6 @@ ATTACKS: list[Attack] = [
     Attack("a cookie of somebody who has signed out", _signed_out),
     Attack("a link to sign in that somebody has used", _link_again),
     Attack("what there was of a job that is deleted", _deleted),
+    Attack("a datastore of the cluster, by the door for another client", _by_the_other_door),
     Attack("the token in the folder that all share", _token_in_root),
 ]

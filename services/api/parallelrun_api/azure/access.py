@@ -12,7 +12,7 @@ from parallelrun_api.azure.face import Face, FaceOf
 from parallelrun_api.people.access import Subject
 from parallelrun_core.errors import NotFound
 
-_READS: Final = frozenset({"read_run", "resolve_uris", "hand_out_signature", "hand_out_token", "list_compute_nodes"})
+READS: Final = frozenset({"read_run", "resolve_uris", "hand_out_signature", "hand_out_token", "list_compute_nodes"})
 """Routes that change nothing, though their method is another one than GET."""
 
 
@@ -21,7 +21,7 @@ async def check_access(request: Request, face: FaceOf) -> None:
     route = request.scope.get("route")
     path = str(getattr(route, "path", ""))
     subject = await run_sync(_subject, face, path, dict(request.path_params))
-    is_read = getattr(route, "name", "") in _READS
+    is_read = getattr(route, "name", "") in READS
     await face.context.access.check(
         request.method, subject, is_read=is_read, makes_own=path.endswith("/batchEndpoints/{name}/jobs")
     )
@@ -38,5 +38,7 @@ def _subject(face: Face, path: str, path_params: dict[str, str]) -> Subject | No
         return Subject("batch endpoint", name)
     if "/schedules/{name}" in path:
         return Subject("schedule", name)
+    if "/datastores/{name}" in path:
+        return Subject("datastore", name)
     kind = SHARED.get(path_params.get("kind", ""))
     return Subject("asset", name, kind) if kind is not None and name else None
