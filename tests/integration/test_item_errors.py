@@ -72,6 +72,27 @@ def test_item_errors_cost_their_items_alone(source: str, settings: dict[str, obj
         assert all("no text in file-" in ",".join(row) for row in listed)
 
 
+def test_item_errors_in_a_table_fail_their_rows_by_name() -> None:
+    source = textwrap.dedent("""
+        from parallelrun.script import ItemError
+        def run(mini_batch):
+            table = mini_batch.astype(object)
+            table.loc[table["id"].isin([3, 17]), "text"] = ItemError("no such page")
+            return table
+    """)
+    with Cluster(nodes=1, slots=2) as cluster:
+        table = cluster.home / "rows.csv"
+        table.write_text("id,text\n" + "".join(f"{number},t{number}\n" for number in range(20)))
+        data = {"path": str(table), "transformations": [{"read_delimited": {}}]}
+        job = cluster.submit(source, inputs={"data": data}, mini_batch_size="rows:10")
+        result = cluster.result(job)
+        assert [line.split()[0] for line in cluster.output(result)] == [str(n) for n in range(20) if n not in (3, 17)]
+        with (cluster.folder(job).logs / "failed_items.csv").open(newline="") as file:
+            listed = [*csv.reader(file)][1:]
+        assert sorted((row[0].partition(" of ")[0], row[1]) for row in listed) == [("row 4", "0"), ("row 8", "1")]
+        assert all("no such page" in ",".join(row) for row in listed)
+
+
 def test_item_errors_that_nobody_can_assign_fail_the_mini_batch() -> None:
     with Cluster(nodes=1, slots=1) as cluster:
         job = cluster.submit(
