@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,6 +48,26 @@ def test_a_document_is_checked_as_it_is_typed_and_submitted(opened: Tab, shown: 
     page.get_by_role("button", name="Submit").click()
     page.get_by_role("heading", name="made here").wait_for()
     page.get_by_text("4 items gave 4 rows").wait_for()
+
+
+def test_a_draft_shows_what_run_would_get_of_its_data_before_anything_runs(opened: Tab, shown: Studio) -> None:
+    files, code = shown.cluster.home / "drafted", shown.cluster.code(GOOD)
+    files.mkdir()
+    (files / "a.csv").write_text("id;zip\n1;00501\n")
+    (files / "b.csv.gz").write_bytes(gzip.compress("id;zip\n2;00502\n".encode("utf-16")))
+    (files / "_SUCCESS").touch()
+    page = opened.page
+    opened.open("/new")
+    document = page.get_by_label("Document of the job, as YAML")
+    document.fill(f"entry_script: entry.py\ncode: {code}\ninputs: {{data: {files}}}\n")
+    page.get_by_text("The server would accept this parallel job").wait_for()
+    page.get_by_role("button", name="Read the first rows").click()
+    preview = page.locator(".input-preview")
+    for text in (
+        "run() gets paths of files", 'transformations: [{"read_delimited":{"delimiter":";"}}]', "utf-16-le (1 file)",
+        "gzip (1 file)", "types from the first rows of", "and 1 more", "_SUCCESS", "zip (object (str))", "'00502'",
+    ):  # fmt: skip
+        preview.get_by_text(text).first.wait_for()
 
 
 def test_a_small_folder_of_code_is_sent_and_the_plan_is_told_before_the_job_runs(

@@ -24,13 +24,23 @@ function OneInput({ of }: { of: InputPreview }): JSX.Element {
       <p class="sub">
         {counted(of.files, "file")}
         {more} in {counted(of.mini_batches, "mini-batch", "mini-batches")}
-        {more}; run() gets {of.kind === "files" ? "paths of files" : `rows of ${of.kind}`}
+        {more}; run() gets {of.kind === "files" || of.read ? "paths of files" : `rows of ${of.kind}`}
       </p>
+      {of.read && (
+        <p class="sub">
+          With <code>transformations: [{JSON.stringify(of.read)}]</code> in the input, run() gets these rows:
+        </p>
+      )}
       {[...of.errors, ...of.warnings].map((each) => (
         <p key={each} class="bad">
           <Prose text={each} />
         </p>
       ))}
+      <p class="sub">
+        {[filesBy("encoding", of.encodings), filesBy("compression", of.compressions), sampleOf(of)]
+          .filter(Boolean)
+          .join("; ")}
+      </p>
       {of.columns.length ? (
         <DataTable
           caption={`First rows of ${of.name}`}
@@ -48,4 +58,15 @@ function OneInput({ of }: { of: InputPreview }): JSX.Element {
       )}
     </div>
   );
+}
+
+/** How many of the first files have which encoding, or compression. */
+const filesBy = (label: string, counts: Record<string, number>): string => {
+  const words = Object.entries(counts).map(([name, count]) => `${name} (${counted(count, "file")})`);
+  return words.length ? `${label} ${words.join(", ")}` : "";
+};
+
+function sampleOf({ sampled_from: [first, ...others] }: InputPreview): string {
+  if (!first) return "";
+  return `types from the first rows of ${first}${others.length ? ` and ${others.length} more` : ""}`;
 }
