@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from redis import Redis
 from parallelrun_agent.jobs.node_job import NodeJob
 from parallelrun_agent.jobs.slot_sharing import SlotSharing
 from parallelrun_agent.policy.fair_share import Claim
+from parallelrun_api.people.oidc import Oidc
 from tests.integration import test_sharing as sharing
 from tests.integration.api import test_oidc as oidc
 from tests.integration.api import test_people as people
@@ -88,6 +90,20 @@ def test_a_server_that_does_not_check_what_a_token_claims_is_found(sabotaged: st
 
     with OidcServer() as provider, sabotage.replaced("jwt:decode", careless), expect_failure():
         oidc.test_a_token_that_is_not_for_this_server_and_now_is_refused(provider, claims, ".")
+
+
+@pytest.mark.integration
+def test_a_server_where_all_wait_for_the_provider_is_found() -> None:
+    key_of = Oidc._key
+    lock = threading.Lock()
+
+    def careless(self: Oidc, key_id: str) -> Any:
+        with lock:
+            return key_of(self, key_id)
+
+    waits = sabotage.replaced("parallelrun_api.people.oidc:Oidc._key", careless)
+    with OidcServer() as provider, waits, expect_failure():
+        oidc.check_slow_provider(provider)
 
 
 @pytest.mark.integration

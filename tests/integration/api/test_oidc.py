@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import base64
 import json
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from parallelrun_api.people.oidc import Oidc, Provider, provider_of
+from parallelrun_api.people.oidc import Oidc, Provider, fetch_json, provider_of
 from parallelrun_api.settings import ApiSettings
 from parallelrun_core.errors import Unauthorized, Unavailable
 from tests.integration.api.conftest import Site
@@ -129,10 +131,45 @@ def test_keys_are_exchanged_and_an_unknown_one_costs_few_requests(provider: Oidc
     assert admitted(oidc, provider.token("bert")) == "bert", "what was fetched before goes on to be valid"
 
 
+def test_nobody_whose_key_is_known_waits_for_a_provider_that_does_not_answer(provider: OidcServer) -> None:
+    check_slow_provider(provider)
+
+
+def check_slow_provider(provider: OidcServer) -> None:
+    """Somebody makes up ids of keys, so that they are fetched, while the provider is slow."""
+    now, is_asked, answers = 1000.0, threading.Event(), threading.Event()
+    answers.set()
+
+    def fetch(url: str) -> Mapping[str, Any]:
+        is_asked.set()
+        answers.wait()
+        return fetch_json(url)
+
+    oidc = Oidc(Provider(issuer=provider.issuer, audience=AUDIENCE), clock=lambda: now, fetch=fetch)
+    token, made_up = provider.token(), provider.token(key_id="made-up")
+    assert admitted(oidc, token) == "anna"
+    now += 11
+    is_asked.clear()
+    answers.clear()
+    with ThreadPoolExecutor(3) as others:
+        try:
+            waiting = others.submit(admitted, oidc, made_up)
+            assert is_asked.wait(60)
+            known, second = others.submit(admitted, oidc, token), others.submit(admitted, oidc, made_up)
+            assert not wait([known, second], timeout=20).not_done, "somebody else waits for the provider"
+            assert known.result() == "anna"
+            assert isinstance(second.exception(), Unavailable)
+            assert not waiting.done()
+        finally:
+            answers.set()
+
+
 def test_a_provider_that_is_away_is_no_refusal(provider: OidcServer) -> None:
     provider.is_down = True
-    with pytest.raises(Unavailable):
-        admitted(oidc_of(provider), provider.token())
+    oidc = oidc_of(provider)
+    for _ in range(2):
+        with pytest.raises(Unavailable):
+            admitted(oidc, provider.token())
 
 
 @pytest.mark.parametrize("settings, words", [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
+from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 
 from parallelrun_api.http.errors import Forbidden, Misdirected
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 OPEN_PATHS: Final = frozenset({"/livez", "/readyz"})
 _DOTS: Final = 2
 """Between the three parts of a JWT."""
+_PROVIDER_THREADS: Final = 8
+"""Threads that may wait for a provider's keys: anybody can have them fetched."""
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -75,6 +78,7 @@ class Guard:
         self._hosts = hosts
         self._open_paths = open_paths
         self._doors = doors
+        self._provider_threads = CapacityLimiter(_PROVIDER_THREADS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -112,7 +116,7 @@ class Guard:
         text = bearer_in(headers)
         if text.count(b".") != _DOTS or self._token.name_of(text):
             return None
-        return await run_sync(oidc.person_of, text)
+        return await run_sync(oidc.person_of, text, limiter=self._provider_threads)
 
     def _person(self, scope: Scope, headers: dict[bytes, bytes], door: Door | None) -> Person:
         """The person of a request. Raises Unauthorized, Forbidden."""

@@ -129,30 +129,45 @@ class Oidc:
         return Person(name, scopes, self.sees_all, is_operator="admin" in scopes)
 
     def _key(self, key_id: str) -> jwt.PyJWK:
-        """Return the provider's key of this id. Raises Unauthorized, Unavailable."""
-        with self._lock:
-            now = self.clock()
-            age_s = now - self._fetched_at if self._fetched_at is not None else float("inf")
-            if age_s >= _KEPT_S or (key_id not in self._keys and age_s >= _REFETCH_S):
-                self._refresh(now)
-            if (key := self._keys.get(key_id)) is None:
-                raise Unauthorized(f"The token is signed with a key that {self.provider.issuer} does not publish.")
-            return key
+        """Return the provider's key of this id.
 
-    def _refresh(self, now: float) -> None:
+        Anybody can make up an id, and a provider may take long to answer. So nobody whose key is known waits while keys
+        are fetched, and one thread alone waits for the provider.
+
+        Raises:
+            Unauthorized: there is none.
+            Unavailable: the keys can't be had now, or are being fetched.
+        """
+        if self._is_due(key_id) and self._lock.acquire(timeout=0 if self._keys else _TIMEOUT_S):
+            try:
+                if self._is_due(key_id):
+                    self._refresh()
+            finally:
+                self._lock.release()
+        if (key := self._keys.get(key_id)) is not None:
+            return key
+        if not self._keys or self._lock.locked():
+            raise Unavailable(f"The keys of {self.provider.issuer} can't be had now. Try again soon.")
+        raise Unauthorized(f"The token is signed with a key that {self.provider.issuer} does not publish.")
+
+    def _is_due(self, key_id: str) -> bool:
+        """Return whether the keys are to be fetched for a token with a key of this id."""
+        age_s = self.clock() - self._fetched_at if self._fetched_at is not None else float("inf")
+        return age_s >= _KEPT_S or (key_id not in self._keys and age_s >= _REFETCH_S)
+
+    def _refresh(self) -> None:
+        """Fetch the keys; if they can't be had, those that were fetched before go on to be valid."""
         import jwt
 
-        self._fetched_at = now
         try:
             url = self.provider.keys_url or str(self.fetch(_configuration_of(self.provider.issuer))["jwks_uri"])
             _check_url(url)
             keys = jwt.PyJWKSet.from_dict(dict(self.fetch(url))).keys
+            self._keys = {key.key_id or "": key for key in keys if key.public_key_use in (None, "sig")}
         except (OSError, ValueError, KeyError, TypeError, jwt.PyJWTError) as error:
             log.warning("oidc_keys_unavailable", issuer=self.provider.issuer, error=str(error))
-            if not self._keys:
-                raise Unavailable(f"The keys of {self.provider.issuer} can't be had now. Try again soon.") from error
-            return  # those that were fetched before go on to be valid
-        self._keys = {key.key_id or "": key for key in keys if key.public_key_use in (None, "sig")}
+        finally:
+            self._fetched_at = self.clock()
 
 
 def fetch_json(url: str) -> Mapping[str, Any]:

@@ -139,7 +139,8 @@ class ErrorGroups:
 
 
 def files_of(detail: str) -> list[str]:
-    """The first files of a mini-batch, from the `detail` of a failed try."""
+    """The first files of a mini-batch, in the order in which `run()` got them, from the `detail` of a failed try; `…`
+    at their end if there were more. Empty: the detail names none, or can't be read."""
     try:
         decoded = msgspec.json.decode(detail or "{}", type=_Detail)
     except msgspec.DecodeError:
