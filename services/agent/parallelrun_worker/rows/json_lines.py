@@ -63,7 +63,7 @@ def _encoded(value: Any) -> str:
 
 @functools.lru_cache(maxsize=None)  # noqa: UP033 - a worker may have Python 3.8
 def _encoder() -> json.JSONEncoder:
-    """One for all rows: `json.dumps` makes one for each, which is a quarter of its time."""
+    """Make the encoder of all rows: `json.dumps` makes one for each, which is a quarter of its time."""
     return json.JSONEncoder(ensure_ascii=False, default=_plain, allow_nan=False)
 
 

@@ -287,7 +287,7 @@ class PieceText(NamedTuple):
     head: FileHead
     """The head of the file."""
     has_sound_quotes: bool = False
-    """Who has cut the file has seen that none of its quotes may have been meant otherwise."""
+    """The master has seen that none of its quotes may have been meant otherwise."""
 
 
 class TextRecords(Records):

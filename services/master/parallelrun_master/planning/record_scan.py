@@ -35,7 +35,7 @@ Text = npt.NDArray[np.unsignedinteger]
 
 
 class Starts(NamedTuple):
-    """Where the records of a text begin."""
+    """The beginnings of the records of a text."""
 
     words: Words
     has_sound_quotes: bool
@@ -147,7 +147,7 @@ def _starts(data: bytes, form: TextForm, *, is_last: bool) -> Starts:
 
 
 def _returns(text: Text, *, is_last: bool) -> npt.NDArray[np.bool_]:
-    """Where carriage returns are. One at the end of a block may be before a newline: the next block has it again."""
+    """Find the carriage returns. One at the end of a block may be before a newline: the next block has it again."""
     returns: npt.NDArray[np.bool_] = text == _RETURN
     returns[-1] &= is_last
     return returns
