@@ -94,7 +94,7 @@ def _without_its_uploads(machine: Any, *answered: Any) -> None:
     """Commit an outcome at once."""
     from parallelrun_agent.policy.job_machine import JobMachine
 
-    JobMachine._conclude(machine, *answered)
+    JobMachine._keep(machine, *answered)
 
 
 def _whatever_is_there(upload: Any, condition: Any) -> None:
@@ -460,7 +460,7 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "http.streams": (Step("parallelrun_api.context:Context.check_streams", nothing),),
     # That an outcome waits for the files of its run() to be in their store.
     "uploads.awaited": (
-        Step("parallelrun_agent.policy.uploading_machine:UploadingJobMachine._conclude", _without_its_uploads),
+        Step("parallelrun_agent.policy.uploading_machine:UploadingJobMachine._keep", _without_its_uploads),
     ),
     # The condition under which an object gets its name.
     "uploads.condition": (

@@ -8,14 +8,16 @@ from typing import Any
 from parallelrun_agent.policy.isolation import Isolation
 from parallelrun_core.folder.decided import Decided
 from parallelrun_core.wire.outcome import Outcome
+from parallelrun_worker.outputs import Outputs
 from parallelrun_worker.rows.kept_rows import ItemRange, Patch
 from parallelrun_worker.rows.returned import Rendered
-from tests.twins.sabotage import always, expect_failure, replaced
+from tests.twins.sabotage import always, expect_failure, nothing, replaced
 from tests.unit.agent import test_isolation as isolation
 from tests.unit.core import test_decisions as decisions
 from tests.unit.core.factories import failed
 from tests.unit.worker import test_apart as apart
 from tests.unit.worker import test_kept_rows as kept_rows
+from tests.unit.worker import test_outputs as outputs
 
 
 def test_isolation_that_forgets_which_items_are_lost_is_found() -> None:
@@ -56,3 +58,12 @@ def test_rows_of_retried_items_at_the_end_are_found() -> None:
 
     with replaced("parallelrun_worker.rows.kept_rows:Patch._in_order", at_the_end), expect_failure():
         kept_rows.test_kept_rows_have_the_new_ones_at_their_places()
+
+
+def test_files_of_items_that_fail_alone_are_found(tmp_path: Path) -> None:
+    folders = [tmp_path / "live" / str(number) for number in range(2)]
+    for folder in folders:
+        folder.mkdir(parents=True)
+    written = Outputs([str(folder) for folder in folders], str(tmp_path / "aside"))
+    with replaced("parallelrun_worker.outputs:Outputs.discard_part", nothing), expect_failure():
+        outputs.test_of_parts_only_what_went_well_is_kept(tmp_path, folders, written)

@@ -99,6 +99,57 @@ def test_without_waiting_for_uploads_files_are_missing(bucket: Bucket) -> None:
         prove_that_files_are_there_when_the_job_is(bucket, without="uploads.awaited")
 
 
+WRITES_AND_FAILS = """
+import os, signal
+from azureml_user.parallel_run import EntryScript
+
+out = EntryScript().output_dir
+
+def run(mini_batch):
+    for path in mini_batch:
+        number = int(os.path.basename(path)[5:12])
+        is_bad = number in (3, 14)
+        name = {name}
+        with open(os.path.join(out, ("bad-" if is_bad else "good-") + name), "w") as file:
+            file.write(str(number))
+        if number == 3:
+            raise ValueError("a bad item")
+        if number == 14:
+            os.kill(os.getpid(), signal.SIGKILL)
+    return [os.path.basename(path) for path in mini_batch]
+"""
+
+
+def test_items_are_run_apart_of_a_script_that_writes_into_a_store(bucket: Bucket) -> None:
+    script = WRITES_AND_FAILS.format(name="os.path.basename(path)")
+    with Cluster(slots=2) as cluster:
+        job_id = cluster.submit(
+            script, inputs=cluster.files(20), mini_batch_size=10, run_max_try=1, on_failure="isolate",
+            output=bucket.url("apart"),
+        )  # fmt: skip
+        result = cluster.result(job_id)
+        assert (result.state, result.progress.items_failed, result.progress.rows) == (JobState.COMPLETED, 2, 18)
+        good = [number for number in range(20) if number not in (3, 14)]
+        files = below(bucket, "apart") - {"parallel_run_step.txt"}
+        assert files == {f"good-file-{number:07d}.txt" for number in good}
+        for number in good:
+            assert bucket.content(f"apart/good-file-{number:07d}.txt") == str(number).encode()
+
+
+def test_parts_that_write_the_same_file_count_for_nothing(bucket: Bucket) -> None:
+    with Cluster(slots=1) as cluster:
+        job_id = cluster.submit(
+            WRITES_AND_FAILS.format(name="'same'"), inputs=cluster.files(10), mini_batch_size=10, run_max_try=1,
+            on_failure="isolate", output=bucket.url("same"),
+        )  # fmt: skip
+        result = cluster.result(job_id)
+        (decision,) = read_decisions(cluster.folder(job_id).path)
+        assert decision.failure is not None
+        assert "could not be run apart: two parts have written 'good-same'" in decision.failure.message
+        assert result.progress.items_failed == 10
+        assert below(bucket, "same") <= {"parallel_run_step.txt"}
+
+
 def test_what_a_command_writes_is_there_when_it_has_succeeded_and_only_then(bucket: Bucket) -> None:
     bucket.put("in/words.txt", b"some words")
     command = (

@@ -69,3 +69,40 @@ def test_a_folder_that_the_script_has_removed_has_nothing(folders: list[Path], o
     for each in folders:
         each.rmdir()
     assert outputs.set_aside(1) == 0
+
+
+def test_of_parts_only_what_went_well_is_kept(tmp_path: Path, folders: list[Path], outputs: Outputs) -> None:
+    (folders[0] / "of init").write_text("0")
+    outputs.begin()
+    (folders[0] / "a").write_text("1")
+    outputs.set_part_aside(7)
+    (folders[0] / "bad").write_text("2")
+    outputs.discard_part()
+    (folders[1] / "b").write_text("3")
+    outputs.set_part_aside(7)
+    assert outputs.set_aside(7) == 3
+    assert aside(tmp_path, 7) == {"0/of init": "0", "0/a": "1", "1/b": "3"}
+
+
+def test_a_part_that_fails_changes_no_file_of_another(tmp_path: Path, folders: list[Path], outputs: Outputs) -> None:
+    (folders[0] / "a").write_text("1")
+    outputs.set_part_aside(7)
+    with (folders[0] / "a").open("a") as file:
+        file.write("2")
+    outputs.discard_part()
+    assert outputs.set_aside(7) == 1
+    assert aside(tmp_path, 7) == {"0/a": "1"}
+
+
+def test_parts_that_write_the_same_file_are_none(tmp_path: Path, folders: list[Path], outputs: Outputs) -> None:
+    (folders[0] / "of init").write_text("0")
+    outputs.begin()
+    (folders[0] / "a").write_text("1")
+    outputs.set_part_aside(7)
+    (folders[0] / "a").write_text("2")
+    with pytest.raises(FileExistsError, match="two parts have written 'a'"):
+        outputs.set_part_aside(7)
+    outputs.discard()
+    assert outputs.set_aside(8) == 1
+    assert aside(tmp_path, 8) == {"0/of init": "0"}, "what init() has written is of the next one"
+    assert outputs.set_aside(7) == 0

@@ -206,7 +206,7 @@ class InFlight:
         return [(assignments[0], self.head_since)] if assignments else []
 
 
-def assignment_of(delivery: Delivery, *, can_isolate: bool) -> Assignment:
+def assignment_of(delivery: Delivery, *, can_retry_items: bool) -> Assignment:
     """Return what is to be done for a delivery: all items are run where the job's items can't be run apart."""
     try:
         message, items = retried_of(delivery.message)
@@ -215,6 +215,6 @@ def assignment_of(delivery: Delivery, *, can_isolate: bool) -> Assignment:
     if items is None:
         return Assignment(delivery)
     assignment = Assignment(msgspec.structs.replace(delivery, message=message))
-    if can_isolate:
+    if can_retry_items:
         assignment.isolation = Isolation.again(items)
     return assignment

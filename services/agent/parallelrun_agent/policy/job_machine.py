@@ -156,8 +156,8 @@ class JobMachine:
         self._turn_by = sent_at + self._lease_s / _TURNS_PER_LEASE
         self.state, self._ready = answer.state, answer.ready
         self.left = turn.mode == "leave"
-        can_isolate = self.apart.can_isolate
-        self.deliveries.receive([assignment_of(each, can_isolate=can_isolate) for each in answer.deliveries])
+        can_retry_items = self.apart.can_retry_items
+        self.deliveries.receive([assignment_of(each, can_retry_items=can_retry_items) for each in answer.deliveries])
         self._hand_out.to_workers(now, disk_is_full=self.disk_is_full)
         if answer.is_closed:
             self.drain(NEVER, now)
@@ -310,13 +310,23 @@ class JobMachine:
         self._hand_out.to_workers(now, disk_is_full=self.disk_is_full)
 
     def _conclude(self, assignment: Assignment, worker: Worker, answer: WorkerAnswer, elapsed_s: float) -> None:
-        outcome = self._outcomes.build(assignment, worker, answer, elapsed_s)
-        if assignment.isolation is not None:
-            outcome = assignment.isolation.outcome(outcome, detail_of(outcome.mini_batch, assignment.delivery.message))
-        elif not self._draining and self.apart.takes(outcome):
+        outcome = self._outcome(assignment, worker, answer, elapsed_s)
+        is_whole = assignment.isolation is None
+        if is_whole and not self._draining and self.apart.takes(outcome):
             self.commands.append(ReportFailure(outcome, to_leader=self.apart.add(assignment, outcome)))
             return
-        self.apart.concluded(outcome, was_apart=assignment.isolation is not None)
+        self.apart.concluded(outcome, was_apart=not is_whole)
+        self._keep(outcome, assignment, worker)
+
+    def _outcome(self, assignment: Assignment, worker: Worker, answer: WorkerAnswer, elapsed_s: float) -> Outcome:
+        """Return the outcome of a try, with the items that have failed if they were run apart."""
+        outcome = self._outcomes.build(assignment, worker, answer, elapsed_s)
+        if assignment.isolation is None:
+            return outcome
+        return assignment.isolation.outcome(outcome, detail_of(outcome.mini_batch, assignment.delivery.message))
+
+    def _keep(self, outcome: Outcome, assignment: Assignment, worker: Worker) -> None:
+        """Have an outcome made durable. With files of this assignment, a subclass has these uploaded first."""
         self.commands.append(Commit(outcome, worker))
 
     # The committer, and the disk

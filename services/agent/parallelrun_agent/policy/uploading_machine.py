@@ -13,7 +13,7 @@ from typing import Final
 from parallelrun_agent.policy.commands import Commit, DropRest, ReportRestLost, UploadOutcome, UploadRest
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.job_machine import JobMachine
-from parallelrun_agent.policy.outcomes import Exit, WorkerAnswer
+from parallelrun_agent.policy.outcomes import Exit
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_core.wire.outcome import Failure, Outcome
 
@@ -26,7 +26,7 @@ class UploadingJobMachine(JobMachine):
 
     def _begin_session(self) -> None:
         super()._begin_session()
-        self.apart.can_isolate = False  # what a part has written can't be told from what others have
+        self.apart.can_retry_items = False  # a file of some items would replace that of all of them
         self._uploads: dict[str, tuple[Outcome, Worker]] = {}
         """By their tokens, the outcomes that wait for their files."""
         self._ending: set[str] = set()
@@ -42,11 +42,10 @@ class UploadingJobMachine(JobMachine):
         most = _AHEAD * self._look_ahead.depth * max(1, len(self.workers))
         return super()._is_open and len(self._uploads) <= most
 
-    def _conclude(self, assignment: Assignment, worker: Worker, answer: WorkerAnswer, elapsed_s: float) -> None:
-        if not assignment.files or answer.failure is not None:
-            super()._conclude(assignment, worker, answer, elapsed_s)
+    def _keep(self, outcome: Outcome, assignment: Assignment, worker: Worker) -> None:
+        if not assignment.files or outcome.status != "done":
+            super()._keep(outcome, assignment, worker)
             return
-        outcome = self._outcomes.build(assignment, worker, answer, elapsed_s)
         self._uploads[outcome.token] = outcome, worker
         self.commands.append(UploadOutcome(worker, outcome.mini_batch, outcome.token))
 

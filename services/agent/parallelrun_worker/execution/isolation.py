@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parallelrun_worker import frames
+from parallelrun_worker.execution.failures import Unwritable
 from parallelrun_worker.mini_batches.mini_batch import MiniBatch, of_paths
 from parallelrun_worker.rows.kept_rows import ItemRange
 from parallelrun_worker.rows.returned import BadReturn, as_rows, kind_of
@@ -24,6 +25,7 @@ from parallelrun_worker.script_api.script import ItemError
 if TYPE_CHECKING:
     from parallelrun_worker.execution.user_script import UserScript
     from parallelrun_worker.mini_batches.mini_batch import Loader
+    from parallelrun_worker.outputs import Outputs
     from parallelrun_worker.rows.kept_rows import Patch
 
 _CALLS_WITHOUT_SUCCESS = 14
@@ -194,6 +196,7 @@ class ApartRun:
         send: sends a frame of this kind to the agent.
         describe: returns an error as a frame has it.
         row_format: see parallelrun_core/row_format.py; empty if rows are not stored.
+        outputs: those in a store, if there are any: only files of parts count that went well.
     """
 
     def __init__(
@@ -202,7 +205,9 @@ class ApartRun:
         send: Callable[[int, bytes], None],
         describe: Callable[[BaseException], bytes],
         row_format: str = "",
+        outputs: Outputs | None = None,
     ) -> None:
+        self._outputs = outputs
         self.patch: Patch | None = None
         """There if only some items were run again: what makes all rows."""
         self._row_format = row_format
@@ -249,6 +254,8 @@ class ApartRun:
         except BadReturn as error:
             raise Uneven(str(error)) from error
         except BaseException as error:  # sys.exit() in run() fails the part, not the worker
+            if self._outputs is not None:
+                self._outputs.discard_part()
             self._tell(mini_batch, part, frames.PART_FAILED, time.perf_counter() - began, error)
             return None
         finally:
@@ -256,8 +263,20 @@ class ApartRun:
                 loaded.copies.remove()
         if rows != part.items:
             raise Uneven(f"run() returned {rows:,} rows for {part.items:,} items")
+        if self._outputs is not None:
+            self._set_aside(self._outputs, mini_batch)
         self._tell(mini_batch, part, frames.PART_DONE, time.perf_counter() - began)
         return copy_of(returned)
+
+    @staticmethod
+    def _set_aside(outputs: Outputs, mini_batch: int) -> None:
+        """Keep the files of a part that went well. Raises Uneven, Unwritable."""
+        try:
+            outputs.set_part_aside(mini_batch)
+        except FileExistsError as error:
+            raise Uneven(f"{error}, so one would replace the other") from error
+        except OSError as error:
+            raise Unwritable(error) from error
 
     def _tell(
         self, mini_batch: int, part: ItemRange, event: int, run_s: float = 0.0, error: BaseException | None = None

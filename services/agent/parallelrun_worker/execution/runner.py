@@ -226,7 +226,8 @@ class Runner:
             return script.run(mini_batch, loaded)
         from parallelrun_worker.execution.isolation import ApartRun  # hardly any job needs it
 
-        run = ApartRun(script, self._send, self._described, "" if self._part < 0 else self._row_format)
+        row_format = "" if self._part < 0 else self._row_format
+        run = ApartRun(script, self._send, self._described, row_format, self._outputs)
         returned = run.run(mini_batch, loaded)
         self._patch = run.patch
         return returned
@@ -302,6 +303,8 @@ class Runner:
     def _give_back(self, mini_batch: int, error: Exception, tickets: int) -> None:
         """The disk is full, which is not a failure of the mini-batch: another node may run it, or this one later."""
         self._warnings.clear()
+        if self._outputs is not None:
+            self._outputs.discard()
         self._send(frames.NOT_STORED, frames.MINI_BATCH.pack(mini_batch) + str(error).encode(errors="replace"))
         self._meter.measure(tickets)  # what it has used is of no try
 
