@@ -10,7 +10,8 @@ from parallelrun_core.azure.options import take_options
 from parallelrun_core.azure.row_options import field_changes
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.spec.data_defaults import AZURE, DataDefaults, with_data_defaults
+from parallelrun_core.spec.data_defaults import AZURE, OWN, DataDefaults, with_data_defaults
+from parallelrun_core.spec.unused_fields import unused_fields
 
 _FOR_PARENTS: Final = ("copy_logs_to_parent", "metrics_name_prefix", "push_metrics_to_parent")
 
@@ -57,6 +58,7 @@ class Draft:
         findings.check()
         try:
             spec = JobSpec.parse(self.fields)
+            self._note_unused(spec, findings)
             completed = with_data_defaults(spec, self.data_defaults)
             self.origins |= dict.fromkeys(completed.model_fields_set - spec.model_fields_set, "")
             return completed
@@ -64,3 +66,10 @@ class Draft:
             findings.take(error, self.origins, self.default)
         findings.check()
         raise AssertionError("a job spec is wrong without a problem")
+
+    def _note_unused(self, spec: JobSpec, findings: Findings) -> None:
+        """Note the fields of our own form that have no effect. Those of Azure ML are in compatibility.md."""
+        for name, why in unused_fields(spec) if self.data_defaults is OWN and not self.is_step else ():
+            field_name, _, below = name.partition("/")
+            pointer = self.origins.get(field_name, f"{self.default}/{field_name}")
+            findings.note(f"{pointer}/{below}" if below else pointer, f"{why}, so this has no effect")

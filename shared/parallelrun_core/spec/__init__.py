@@ -5,6 +5,7 @@ pipeline.py        `PipelineSpec`: jobs that depend on each other
 later_inputs.py    inputs of its steps that are known only later
 command.py         jobs with a shell command in place of an entry script
 shell_words.py     what a command's expressions become, whatever quotes are around them
+unused_fields.py   fields that have no effect because of others
 fields.py          types of some fields: inputs, outputs, sizes
 literal_values.py  inputs that are numbers, strings or truth values
 environment.py     the field `environment`: packages, and the image of nodes
