@@ -316,6 +316,8 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
         Step("parallelrun_api.people.access:Access.check_job_kept", nothing),
         Step("parallelrun_api.submission.checks:_deleted_jobs", always(())),
     ),
+    # That another job which a request names is one that its person sees.
+    "api.other_jobs": (Step("parallelrun_api.people.access:Access.check_job_seen", nothing),),
     # Whose that is which a request of Azure's client is about.
     "azure.ownership": (Step("parallelrun_api.azure.access:_subject", always(None)),),
     # That showing an output reads that output alone.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,6 +88,14 @@ def test_a_server_where_everybody_changes_everything_is_found(redis_url: str, tm
     site = Site.made(tmp_path)
     with expect_failure():
         people.check_no_route_changes_what_is_anothers(redis_url, tmp_path / "root", site, without="api.ownership")
+
+
+@pytest.mark.integration
+def test_a_server_that_compares_with_jobs_of_others_is_found(redis_url: str, tmp_path: Path) -> None:
+    site = Site.made(tmp_path)
+    own = people.served(redis_url, tmp_path / "root", "--visibility", "own", without="api.other_jobs")
+    with own as server, ExitStack() as clients, expect_failure():
+        people.check_what_is_anothers(people.People(server, clients), site)
 
 
 @pytest.mark.integration

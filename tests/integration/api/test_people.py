@@ -251,19 +251,29 @@ class TestOnlyOnesOwn:
             yield People(server, clients)
 
     def test_what_is_anothers_is_not_there(self, people: People, site: Site) -> None:
-        job_id = people.things_of_anna(site)
-        paths: dict[str, dict[str, Any]] = accepted(people.operator.get("/v1/openapi.json"))["paths"]
-        for path, methods in paths.items():
-            if "get" in methods and any(place in path for place in ("{job_id}", "{schedule}", "{endpoint}")):
-                answer = people.bert.get(with_values(path, job_id))
-                assert answer.status_code == 404, (path, answer.text)
-        for path in ("/v1/jobs", "/v1/schedules", "/v1/batch-endpoints"):
-            assert accepted(people.bert.get(path))["items"] == [], path
-            assert len(accepted(people.anna.get(path))["items"]) == 1, path
-            assert len(accepted(people.operator.get(path))["items"]) == 1, path
-        resumed = people.bert.post("/v1/jobs", json=site.spec(resume_from=job_id))
-        assert "there is no job" in resumed.text
-        assert people.bert.post(f"/v1/jobs/{job_id}:cancel").status_code == 404
+        check_what_is_anothers(people, site)
+
+
+def check_what_is_anothers(people: People, site: Site) -> None:
+    """Ask for all that is Anna's, as somebody who sees only their own."""
+    job_id = people.things_of_anna(site)
+    paths: dict[str, dict[str, Any]] = accepted(people.operator.get("/v1/openapi.json"))["paths"]
+    for path, methods in paths.items():
+        if "get" in methods and any(place in path for place in ("{job_id}", "{schedule}", "{endpoint}")):
+            answer = people.bert.get(with_values(path, job_id))
+            assert answer.status_code == 404, (path, answer.text)
+    for path in ("/v1/jobs", "/v1/schedules", "/v1/batch-endpoints"):
+        assert accepted(people.bert.get(path))["items"] == [], path
+        assert len(accepted(people.anna.get(path))["items"]) == 1, path
+        assert len(accepted(people.operator.get(path))["items"]) == 1, path
+    resumed = people.bert.post("/v1/jobs", json=site.spec(resume_from=job_id))
+    assert "there is no job" in resumed.text
+    assert people.bert.post(f"/v1/jobs/{job_id}:cancel").status_code == 404
+    own_id = accepted(people.bert.post("/v1/jobs", json=site.spec()))["id"]
+    compared = people.bert.get(f"/v1/jobs/{own_id}/comparison", params={"other": job_id})
+    assert compared.status_code == 404, compared.text
+    like = {"trigger": {"type": "cron", "expression": "30 2 * * *"}, "create_job": f"azureml:{job_id}"}
+    assert "there is no job" in people.bert.put("/v1/schedules/mine", json=like).text
 
 
 class TestTokens:

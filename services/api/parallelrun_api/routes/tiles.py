@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
+from anyio.to_thread import run_sync
 from fastapi import APIRouter, Query, Request, Response
 from msgspec import Struct
 
@@ -185,6 +186,7 @@ async def compare_jobs(
 ) -> Response:
     """Two jobs side by side: their key figures, and the settings in which they differ."""
     ids = (job_id, other)
+    await run_sync(context.access.check_job_seen, other)
 
     def answer() -> Comparison:
         jobs = []

@@ -23,6 +23,7 @@ from parallelrun_core.ids import new_job_id
 from parallelrun_core.intake.output_claims import claim_of
 from parallelrun_core.intake.prepared import JOB_ID, TRIGGER_TIME, job_of
 from parallelrun_core.problems import Problems
+from parallelrun_core.retention.marks import check_not_deleted
 from parallelrun_core.schedules.document import ScheduleReading, read_schedule
 from parallelrun_core.schedules.policy import FireOutcome
 from parallelrun_core.schedules.records import FireRecord, Revision, moment, shown, stamp
@@ -178,9 +179,11 @@ class ScheduleService:
     def _like(self, name: str, changes: dict[str, Any]) -> JobRecord:
         """The job that there is, with some changes."""
         try:
-            record = job_folder(self._root, name).record()
+            folder = job_folder(self._root, name)
+            record = folder.record()
             if not CURRENT.get().may_see(record.owner):
                 raise NotFound
+            check_not_deleted(folder)
         except NotFound as error:
             raise InvalidInput.at(_LIKE, f"there is no job {name[:80]!r}", "its id, as in azureml:job_…") from error
         for compute in sorted(computes_in(record.spec)):

@@ -68,13 +68,13 @@ class Merge:
     """A node, or `node/process`; empty: all."""
     mini_batch: int | None = None
     newest: bool = False
-    """From the end on backwards; the lines of a page are in the order of time all the same."""
+    """Pages go from the end on backwards; the lines of a page are in the order of time all the same."""
     limit: int = 200
 
 
 @dataclass(frozen=True, order=True)
 class _Key:
-    """Where a line stands among all: by its time, then by its log."""
+    """The place of a line among all: by its time, then by its log."""
 
     at_ms: int
     path: str
@@ -92,7 +92,7 @@ class _Log:
 
 @dataclass(frozen=True)
 class _Block:
-    """What was read of a log."""
+    """The lines that were read of a log."""
 
     log: _Log
     lines: list[TimedLine]
@@ -240,11 +240,11 @@ class _Reader:
                 os.close(marks_fd)
 
     def _own(self, place: _Key) -> int | None:
-        """Where the log goes on from which the last line of the page before was; None: it was of another one."""
+        """Return where the log goes on from which the last line of the page before was; None: it was of another one."""
         return place.offset if place.path == self._log.path else None
 
     def _is_after(self, at_ms: int, place: _Key) -> bool:
-        """Whether a line of that time comes after the place, or was on a page after it if these go backwards."""
+        """Return whether a line of that time comes after the place, or was on a page after it if these go backwards."""
         return (at_ms, self._log.path) > (place.at_ms, place.path)
 
     def _read(self, fd: int, at: int, most: int) -> tuple[bytes, int, bool]:

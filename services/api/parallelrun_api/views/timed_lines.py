@@ -49,7 +49,7 @@ class TimedLine:
 
 @dataclass(frozen=True)
 class Mark:
-    """From where on a stream was printed at a time, and for which mini-batch."""
+    """A position from which on a stream was printed at a time, and for which mini-batch."""
 
     at_ms: int
     position: int
