@@ -24,10 +24,11 @@ def usage(
     with connect(url, token) as client:
         weeks = client.usage.list()
     if as_csv:
-        print("week,owner,slot_hours,gpu_hours,cost,job_bytes")
+        print("week,owner,slot_hours,gpu_hours,cost,job_bytes,week_bytes")
         for each in weeks:
             size = "" if each.job_bytes is None else each.job_bytes
-            print(f"{each.week},{csv_cell(each.owner)},{each.slot_hours},{each.gpu_hours},{each.cost},{size}")
+            hours = f"{each.slot_hours},{each.gpu_hours},{each.cost}"
+            print(f"{each.week},{csv_cell(each.owner)},{hours},{size},{each.week_bytes}")
         return
     show_list(
         weeks,
@@ -39,6 +40,7 @@ def usage(
             ("SLOT HOURS", lambda each: f"{each.slot_hours:,.2f}"),
             ("GPU HOURS", lambda each: f"{each.gpu_hours:,.2f}"),
             ("JOB BYTES", lambda each: "" if each.job_bytes is None else f"{each.job_bytes:,}"),
+            ("OF THE WEEK", lambda each: f"{each.week_bytes:,}"),
             ("COST", lambda each: f"{each.cost:,.2f}"),
         ],
     )

@@ -69,6 +69,8 @@ class UsageOfWeek(Answer, kw_only=True, frozen=True):
     """Hours of GPUs that workers had."""
     job_bytes: int | None = None
     """Bytes of the folders of their jobs that have ended, at the last sweep; null: only the latest week has it."""
+    week_bytes: int = 0
+    """Bytes of the folders of their jobs that ended in that week, of those that were kept at the last sweep."""
     cost: float = 0.0
     """By `--cost-per-slot-hour` and `--cost-per-gpu-hour`."""
 

@@ -1793,6 +1793,8 @@ export interface UsageOfWeek {
   gpu_hours: number;
   /** Bytes of the folders of their jobs that have ended, at the last sweep; null: only the latest week has it. */
   job_bytes: number | null;
+  /** Bytes of the folders of their jobs that ended in that week, of those that were kept at the last sweep. */
+  week_bytes: number;
   /** By `--cost-per-slot-hour` and `--cost-per-gpu-hour`. */
   cost: number;
 }

@@ -326,18 +326,25 @@ def check_forged(redis_url: str, root: Path, *, without: str = "") -> None:
             assert mallory.get("/v1/jobs").status_code == 401
 
 
-def test_the_use_of_the_cluster_by_week_and_person(redis_url: str, redis: Redis, tmp_path: Path) -> None:
+def test_the_use_of_the_cluster_by_week_and_person(redis_url: str, redis: Redis, tmp_path: Path, site: Site) -> None:
+    UsageStore(redis).add({"anna": Used(3600, 0)}, now=1_795_750_000 - 7 * 86_400)
     UsageStore(redis).add({"anna": Used(7200, 0), "=bert": Used(3600, 1800)}, now=1_795_750_000)
     flags = ("--visibility", "own", "--cost-per-slot-hour", "0.5", "--cost-per-gpu-hour", "4")
     with served(redis_url, tmp_path / "root", *flags) as server, ExitStack() as clients:
         people = People(server, clients)
+        job_id = accepted(people.anna.post("/v1/jobs", json=site.spec()))["id"]
+        folder = retention_of(tmp_path / "root")
+        folder.mkdir(exist_ok=True)
+        fact = JobFacts(job_id=job_id, unit=job_id, submitted=1.0, ended=1_795_750_000 - 7 * 86_400, bytes=3_000)
+        (folder / "measured.json").write_bytes(msgspec.json.encode({"schema": 1, "jobs": [fact]}))
         rows = people.operator.get("/v1/usage.csv").text.splitlines()
         assert rows == [
-            "week,owner,slot_hours,gpu_hours,cost,job_bytes",
-            '2026-W48,"\'=bert",1.0,0.5,2.5,0',
-            '2026-W48,"anna",2.0,0.0,1.0,0',
+            "week,owner,slot_hours,gpu_hours,cost,job_bytes,week_bytes",
+            '2026-W48,"\'=bert",1.0,0.5,2.5,0,0',
+            '2026-W48,"anna",2.0,0.0,1.0,3000,0',
+            '2026-W47,"anna",1.0,0.0,0.5,,3000',
         ]
-        assert [each["owner"] for each in accepted(people.anna.get("/v1/usage"))["items"]] == ["anna"]
+        assert {each["owner"] for each in accepted(people.anna.get("/v1/usage"))["items"]} == {"anna"}
 
 
 def test_a_submission_over_a_quota_is_refused_in_words(

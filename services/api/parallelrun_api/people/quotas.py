@@ -112,6 +112,10 @@ class Quotas:
         """Return the bytes of the folders of jobs that have ended, by owner, as they were swept last."""
         return self._sizes.all()
 
+    def sizes_by_week(self) -> dict[tuple[str, str], int]:
+        """Return the bytes of the folders of jobs that are kept, by the week in which they ended and their owner."""
+        return self._sizes.by_week()
+
     def check(self) -> None:
         """Make sure that the person of this request may submit one more job now; nothing is counted.
 

@@ -17,7 +17,7 @@ router = APIRouter(prefix="/v1", tags=["tokens"])
 
 _CSV: Final = "text/csv; charset=utf-8"
 _HOUR_S: Final = 3600.0
-_COLUMNS: Final = "week,owner,slot_hours,gpu_hours,cost,job_bytes"
+_COLUMNS: Final = "week,owner,slot_hours,gpu_hours,cost,job_bytes,week_bytes"
 
 
 @router.get("/usage", summary="Get the use of the cluster", response_model=UsageList, responses=problems())
@@ -37,16 +37,16 @@ def get_usage_csv(context: Ctx) -> Response:
     """Return the same for a spreadsheet."""
     lines = [_COLUMNS]
     for each in _usage(context):
-        lines.append(
-            f"{each.week},{csv_cell(each.owner)},{each.slot_hours},{each.gpu_hours},{each.cost},{_known(each.job_bytes)}"
-        )
+        hours = f"{each.slot_hours},{each.gpu_hours},{each.cost}"
+        sizes = f"{_known(each.job_bytes)},{each.week_bytes}"
+        lines.append(f"{each.week},{csv_cell(each.owner)},{hours},{sizes}")
     return Response("\n".join([*lines, ""]), headers={"Cache-Control": "no-store"}, media_type=_CSV)
 
 
 def _usage(context: Ctx) -> list[UsageOfWeek]:
     person, settings = CURRENT.get(), context.settings
     items: list[UsageOfWeek] = []
-    sizes = context.quotas.sizes()
+    sizes, by_week = context.quotas.sizes(), context.quotas.sizes_by_week()
     for week, owner, used in context.usage.weeks():
         if person.may_see(owner):
             slot_hours, gpu_hours = used.slot_s / _HOUR_S, used.gpu_s / _HOUR_S
@@ -58,6 +58,7 @@ def _usage(context: Ctx) -> list[UsageOfWeek]:
                     slot_hours=round(slot_hours, 4),
                     gpu_hours=round(gpu_hours, 4),
                     job_bytes=sizes.get(owner, 0) if not items or week == items[0].week else None,
+                    week_bytes=by_week.get((week, owner), 0),
                     cost=round(cost, 4),
                 )
             )
