@@ -90,7 +90,7 @@ def first_line(fd: int, size: int, is_reached: Callable[[bytes], bool | None]) -
 
 
 def _lines_at(fd: int, at: int, end: int, *, is_begin: bool = False, most: int = _PROBE) -> Iterator[tuple[int, bytes]]:
-    """The lines that begin at a position or after it, with their positions, as far as `most` bytes reach."""
+    """The lines with a time that begin at a position or after it, each with its position, as far as `most` bytes go."""
     begin, rest, step, is_line = at, b"", _STEP, is_begin or not at
     while (read := begin + len(rest) - at) < most and (block := os.pread(fd, min(step, most - read), at + read)):
         rest, step = rest + block, min(4 * step, most)
@@ -99,10 +99,10 @@ def _lines_at(fd: int, at: int, end: int, *, is_begin: bool = False, most: int =
             is_line, skipped = skipped > 0, skipped or len(rest)
             begin, rest = begin + skipped, rest[skipped:]
         whole = rest.rfind(b"\n") + 1
-        for offset, _, line in _cut(rest[:whole], begin):
-            if offset >= end:
+        for match in _TIME.finditer(rest, 0, whole):
+            if begin + match.start() >= end:
                 return
-            yield offset, line
+            yield begin + match.start(), rest[match.start() : rest.find(b"\n", match.start())]
         begin, rest = begin + whole, rest[whole:]
     if rest and is_line and begin < end:
         yield begin, rest
