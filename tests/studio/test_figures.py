@@ -88,6 +88,9 @@ def test_steps_of_a_pipeline_are_counted_by_how_they_ended(opened: Tab, shown: S
     job = failed_pipeline(shown)
     opened.open(f"/jobs/{job}")
     assert figures(opened)["Steps done"] == "1 of 3 1 failed, 1 skipped"
+    opened.open("/jobs?q=fails in the middle")
+    opened.page.locator("td.progress", has_text="1 / 3 steps done · 1 failed").wait_for()
+    opened.open(f"/jobs/{job}")
     cross = opened.page.locator(".plane .mark.failed .inner").first
     opened.page.locator(".step.failed", has_text="middle").wait_for()
     opened.page.locator(".plane path[marker-end]").first.wait_for(state="attached")
@@ -140,6 +143,8 @@ def test_pace_and_time_left_are_of_what_is_decided_since_a_resume(opened: Tab, s
     assert resumed.pace.left_s >= (200 - resumed.progress.decided) / 7.5
     opened.page.get_by_text(re.compile(r"left: it ends about \d\d:\d\d")).wait_for()
     pace = float(figures(opened)["Pace"].removesuffix("/s"))
+    opened.open(f"/jobs?q={job}")
+    opened.page.get_by_text(re.compile(r"left, ends about \d\d:\d\d")).wait_for()
     assert 0 < pace <= 7.5
     top = said(shown, "top", job, "--once")
     in_terminal = re.search(r"([\d.]+) items/s", top)

@@ -61,6 +61,15 @@ def test_assets_are_shown_with_their_versions(opened: Tab, shown: Studio) -> Non
     opened.open("/library")
     page.get_by_role("button", name="rows", exact=True).click()
     page.get_by_role("button", name="Copy azureml:rows:1").wait_for()
+    page.get_by_role("heading", name="Preview of version 1").wait_for()
+    page.get_by_text("4 files").wait_for()
+    table = shown.cluster.home / "sales.csv"
+    table.write_text("city,sales\n" + "".join(f"city {each % 7},{each}\n" for each in range(30)))
+    ask(shown, "POST", "/assets/data/sales/versions", {"type": "uri_file", "path": str(table)})
+    opened.open("/library?kind=data&name=sales")
+    page.get_by_role("region", name="Table", exact=True).get_by_role("button", name="sales").click()
+    page.get_by_role("img", name="sales: 0 to 29").wait_for()
+    assert opened.violations() == []
     page.get_by_role("button", name="Datastores").click()
     page.get_by_role("heading", name="Datastores").wait_for()
     page.get_by_role("button", name="Batch endpoints").click()

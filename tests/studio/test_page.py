@@ -219,7 +219,7 @@ def test_a_server_that_restarts_is_waited_for(opened: Tab, shown: Studio) -> Non
     opened.open(f"/jobs/{job}")
     page.get_by_text("live", exact=True).wait_for()
     shown.cluster.kill("api")
-    page.get_by_text("no connection").wait_for()
+    page.get_by_text(re.compile(r"no connection: as of \d\d:\d\d")).wait_for()
     page.get_by_role("heading", name="long one").wait_for()
     shown.cluster.start("api")
     page.get_by_text("live", exact=True).wait_for()

@@ -23,6 +23,10 @@ from azureml_user.parallel_run import EntryScript
 def run(mini_batch):
     rows = [{"city": f"city {each % 7}", "sales": each * 3 % 50} for each in range(50)]
     folder = EntryScript().output_dir
+    import fastavro
+    fields = [{"name": "city", "type": "string"}, {"name": "sales", "type": "long"}]
+    with open(os.path.join(folder, "rows.avro"), "wb") as file:
+        fastavro.writer(file, {"type": "record", "name": "row", "fields": fields}, rows)
     import pyarrow, pyarrow.parquet
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), os.path.join(folder, "rows.parquet"))
     with open(os.path.join(folder, "rows.jsonl"), "w") as file:
@@ -48,7 +52,7 @@ def opened(browser: Browser, shown: Studio) -> Iterator[Tab]:
     assert opened.troubles == []
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "avro"])
 def test_tables_of_outputs_have_columns_with_types(shown: Studio, writes: str, kind: str) -> None:
     headers = {"Authorization": f"Bearer {TOKEN}"}
     url = f"{shown.url}/v1/jobs/{writes}/output-table?path=rows.{kind}&rows=10"
@@ -59,6 +63,9 @@ def test_tables_of_outputs_have_columns_with_types(shown: Studio, writes: str, k
     assert [column["name"] for column in table["columns"]] == ["city", "sales"]
     assert table["columns"][1]["type"] == "int64"
     assert len(table["rows"]) == 10
+    assert table["total_rows"] == (50 if kind == "parquet" else None)
+    every = httpx.get(url.replace("rows=10", "rows=100"), headers=headers, trust_env=False, timeout=90).json()
+    assert every["total_rows"] == len(every["rows"]) == 50
     gone = httpx.get(url.replace(f"rows.{kind}", "../logs/readme.txt"), headers=headers, trust_env=False, timeout=90)
     assert gone.status_code in {400, 404, 422}
 

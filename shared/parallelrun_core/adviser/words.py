@@ -61,3 +61,8 @@ def about(seconds: float) -> str:
 def percent(share: float) -> str:
     """Return a share of 1 as a percentage."""
     return f"{100 * share:.0f} %" if share >= 0.01 else f"{100 * share:.2g} %"
+
+
+def part_of_a_cpu(share: float) -> str:
+    """A worker's part of a CPU, in words where the figure says nothing: below one percent."""
+    return "almost none of a CPU" if share < 0.01 else f"{percent(share)} of a CPU"

@@ -18,6 +18,8 @@ export class Problem extends Error {
 export const mustSignIn = signal(false);
 /** Whether the server answered when it was last asked. */
 export const isReachable = signal(true);
+/** When it answered last: what is shown is as it was then. */
+export const answered = { at: Date.now() };
 
 /** The header without which the server changes nothing: pages of other origins can't send it. */
 const OWN = { "X-ParallelRun-Page": "1" };
@@ -76,6 +78,7 @@ async function reach(path: string, init: RequestInit): Promise<Response> {
   try {
     const answer = await fetch(path, init);
     isReachable.value = true;
+    answered.at = Date.now();
     return answer;
   } catch (error) {
     if (init.signal?.aborted) throw error;

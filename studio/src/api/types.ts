@@ -486,6 +486,8 @@ export interface InputPreview {
   columns: PreviewColumn[];
   /** The first rows, by column; each value as Python writes it, so `'1'` is a text and `1` a number; null is null. */
   rows: (Record<string, string | null>)[];
+  /** Rows of the whole output; null: its form, such as CSV, doesn't know how many it has, or it is not an output. */
+  total_rows: number | null;
   /** Files whose first rows have decided on the types of the columns. */
   sampled_from: string[];
   /** Number of the first files in each encoding. */

@@ -1,12 +1,12 @@
 // The bar at the top: where one can go, and whether the server is there.
 
 import type { JSX } from "preact";
-import { isReachable } from "../api/http";
+import { answered, isReachable } from "../api/http";
 import { session, signOut } from "../api/session";
 import { Icon, type IconName } from "../parts/icon";
 import { isHelpOpen } from "./keys";
 import { place } from "./router";
-import { switchZone, zone, zoneName } from "../words/times";
+import { clock, switchZone, zone, zoneName } from "../words/times";
 import { nextTheme, theme } from "./theme";
 
 const NOUNS = [
@@ -39,7 +39,7 @@ export function TopBar(): JSX.Element {
         {!isReachable.value && (
           <span class="chip failed" role="status">
             <Icon name="warning" />
-            no connection
+            no connection: as of {clock(answered.at)}
           </span>
         )}
         <button

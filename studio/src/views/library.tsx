@@ -2,10 +2,10 @@
 
 import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
-import { getJson } from "../api/http";
+import { getJson, send } from "../api/http";
 import { useLoaded } from "../api/loaded";
 import { apiPath } from "../api/paths";
-import type { Asset, AssetPage, BatchEndpointList, Datastore, DatastoreList, Job } from "../api/types";
+import type { Asset, AssetPage, BatchEndpointList, DataPreview, Datastore, DatastoreList, Job } from "../api/types";
 import { DataTable, type Column } from "../charts/twin";
 import { Card } from "../parts/card";
 import { Choice } from "../parts/choice";
@@ -14,6 +14,8 @@ import { asDocument, DocumentDialog } from "../parts/document_dialog";
 import { Empty, Shown } from "../parts/notice";
 import { ask, go, place } from "../shell/router";
 import { moment } from "../words/times";
+import { Inputs } from "./draft/inputs";
+import { Grid, ROWS } from "./job/table";
 
 const KINDS = {
   data: "Data",
@@ -116,19 +118,39 @@ function Versions({ kind, name }: { kind: string; name: string }): JSX.Element {
   return (
     <Shown of={loaded}>
       {({ items }) => (
-        <Table
-          title={`Versions of ${name}`}
-          command={`parallelrun asset list ${kind} ${name}`}
-          columns={[{ name: "Version" }, { name: "Created" }, { name: "What it is" }, { name: "Name for jobs" }]}
-          rows={items.map((asset) => [
-            asset.version,
-            moment(asset.created),
-            <code>{contentOf(asset)}</code>,
-            <Id of={asset} />,
-          ])}
-        />
+        <>
+          <Table
+            title={`Versions of ${name}`}
+            command={`parallelrun asset list ${kind} ${name}`}
+            columns={[{ name: "Version" }, { name: "Created" }, { name: "What it is" }, { name: "Name for jobs" }]}
+            rows={items.map((asset) => [
+              asset.version,
+              moment(asset.created),
+              <code>{contentOf(asset)}</code>,
+              <Id of={asset} />,
+            ])}
+          />
+          {kind === "data" && items[0] && <Rows of={items[0]} />}
+        </>
       )}
     </Shown>
+  );
+}
+
+/** The newest version of data as jobs would read it. */
+function Rows({ of: { name, version } }: { of: Asset }): JSX.Element {
+  const path = `azureml:${name}:${version}`;
+  const loaded = useLoaded(path, () =>
+    send<DataPreview>("POST", apiPath("/jobs:preview", { rows: ROWS }), { inputs: { data: { path } } }),
+  );
+  return (
+    <Card title={`Preview of version ${version}`}>
+      <Shown of={loaded}>
+        {({ items: [data] }) =>
+          data?.columns.length ? <Grid of={data} /> : <Inputs of={{ items: data ? [data] : [] }} />
+        }
+      </Shown>
+    </Card>
   );
 }
 
@@ -174,7 +196,9 @@ function Datastores(): JSX.Element {
             rows={items.map((each) => [
               <b>{each.name}</b>,
               each.type,
-              <code>{each.location}</code>,
+              <>
+                <code>{each.location}</code> <Copy text={each.location} label={`Copy ${each.location}`} />
+              </>,
               each.access,
               <button type="button" aria-label={`Edit ${each.name}`} onClick={() => edit(each)}>
                 Edit

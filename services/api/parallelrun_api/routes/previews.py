@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
+import msgspec
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Query, Request, Response
 
@@ -114,11 +115,20 @@ async def show_output_table(
     """Read the first rows of an output as a table: CSV, JSON lines, Parquet or Avro, with the types of its columns.
     Only as much of the file is read as that needs. A file of another kind has no columns."""
     file, places = await run_sync(_place_of, context, job_id, path)
-    reading = await run_sync(_reading, {"inputs": {"rows": {"path": str(file)}}}, context.assets.names)
+    document: dict[str, Any] = {"inputs": {"rows": {"path": str(file)}}}
+    reading = await run_sync(_reading, document, context.assets.names)
     spec, bounds = reading.job, _bounds(context, places)
     read = partial(preview, spec, rows, guesses=True, timeout_s=_WAIT_S, bounds=bounds)
     (table,) = await context.previews.run((spec.model_dump_json(), rows, True), read)
-    return json_answer(_answer(table))
+    answer = _answer(table)
+    if len(table.rows) < rows:
+        total = len(table.rows) if table.is_complete else None
+    else:
+        document["inputs"]["rows"]["transformations"] = [table.read] if table.read else []
+        spec = (await run_sync(_reading, document, context.assets.names)).job
+        measure = partial(extent_of, spec, timeout_s=_WAIT_S, listing_s=_LISTING_S, bounds=bounds)
+        total = (await context.previews.run((spec.model_dump_json(), "plan"), measure)).rows or None
+    return json_answer(msgspec.structs.replace(answer, total_rows=total))
 
 
 def _place_of(context: Context, job_id: str, path: str) -> tuple[Path, Places]:
@@ -186,5 +196,5 @@ def _check_near(spec: JobSpec) -> None:
 
 def _answer(input_preview: data_preview.InputPreview) -> InputPreview:
     columns = [PreviewColumn(**column) for column in input_preview.columns]
-    fields = {name: getattr(input_preview, name) for name in InputPreview.__struct_fields__ if name != "columns"}
-    return InputPreview(**fields, columns=columns)
+    names = [name for name in InputPreview.__struct_fields__ if name not in {"columns", "total_rows"}]
+    return InputPreview(**{name: getattr(input_preview, name) for name in names}, columns=columns)

@@ -16,7 +16,7 @@ from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.evidence import DONE, Floats
 from parallelrun_core.adviser.findings.case import Case
 from parallelrun_core.adviser.schedule import TrySchedule, numbers_in_process
-from parallelrun_core.adviser.words import duration, percent
+from parallelrun_core.adviser.words import duration, part_of_a_cpu, percent
 
 _LEAST_ROUNDS: Final = 4
 _SLOWED: Final = 1.5
@@ -83,7 +83,7 @@ def findings_of(case: Case) -> Iterator[AdviceFinding]:
         "alone.",
         evidence=[
             f"half of the mini-batches took longer than {duration(alone * factor)}; alone, {duration(alone)} is enough",
-            f"meanwhile workers used {percent(_cpu(schedule))} of a CPU each",
+            f"meanwhile workers used {part_of_a_cpu(_cpu(schedule))} each",
             *(
                 f"on {name}, processes waited for disks for {percent(use.io_pressure)} of the time (PSI)"
                 for name, use in case.evidence.uses.items()

@@ -16,7 +16,7 @@ from parallelrun_core.adviser.evidence import DONE
 from parallelrun_core.adviser.findings.case import Case
 from parallelrun_core.adviser.findings.contention import slowdown
 from parallelrun_core.adviser.schedule import TrySchedule
-from parallelrun_core.adviser.words import duration, percent
+from parallelrun_core.adviser.words import duration, part_of_a_cpu, percent
 from parallelrun_core.plurals import counted
 
 _BUSY: Final = 0.70
@@ -70,10 +70,9 @@ def _too_few(case: Case) -> Iterator[AdviceFinding]:
     yield from case.faster(
         "too_few_processes",
         options[count],
-        title=f"Workers mostly wait: each uses {percent(share)} of a CPU, so more of them fit on each node.",
+        title=f"Workers mostly wait: each uses {part_of_a_cpu(share)}, so more of them fit on each node.",
         evidence=[
-            f"{counted(now, 'process')} on each of {counted(schedule.nodes, 'node')}, "
-            f"with {percent(share)} of a CPU each",
+            f"{counted(now, 'process')} on each of {counted(schedule.nodes, 'node')}, with {part_of_a_cpu(share)} each",
             f"half of the mini-batches took longer than {duration(float(np.median(schedule.work)))}",
             *(
                 f"all CPUs of {name} were busy for {percent(use.cpu_share)} of the time, by whomever"

@@ -92,6 +92,7 @@ function Files({ job, page }: { job: Job; page: FileList }): JSX.Element {
               </button>
               <span class="sub">{bytes(size)}</span>
               <span class="sub moment">{moment(modified)}</span>
+              <Copy text={path} label={`Copy ${path}`} />
               <a class="button bare" href={filePath(job.id, "outputs", path)} download aria-label={`Download ${path}`}>
                 <Icon name="down" />
               </a>

@@ -8,9 +8,9 @@ import { jobPath } from "../../api/paths";
 import type { InputPreview, Job } from "../../api/types";
 import { HeadOf } from "../../parts/head_of";
 import { Shown } from "../../parts/notice";
-import { counted, short } from "../../words/numbers";
+import { count, counted, short } from "../../words/numbers";
 
-const ROWS = 500;
+export const ROWS = 500;
 const BINS = 20;
 export const isTable = (path: string): boolean => /\.(csv|tsv|jsonl|ndjson|parquet|avro)$/i.test(path);
 
@@ -30,7 +30,7 @@ type Cell = string | null | undefined;
 const shown = (cell: Cell): string => (cell ?? "").replace(/^(['"])(.*)\1$/s, "$2");
 const numberOf = (cell: Cell): number => (cell ? Number(shown(cell)) : NaN);
 
-function Grid({ of }: { of: InputPreview }): JSX.Element {
+export function Grid({ of }: { of: InputPreview }): JSX.Element {
   const [by, sortBy] = useState("");
   const [isUp, turn] = useState(true);
   const [word, narrow] = useState("");
@@ -46,7 +46,9 @@ function Grid({ of }: { of: InputPreview }): JSX.Element {
           onInput={(event) => narrow(event.currentTarget.value)}
         />{" "}
         {counted(kept.length, "row")} of the first {of.rows.length}
-        {of.rows.length < ROWS && of.is_complete && ", which are all"}
+        {of.total_rows === null || of.rows.length === of.total_rows
+          ? of.rows.length < ROWS && of.is_complete && ", which are all"
+          : `; there are ${count(of.total_rows)}`}
       </p>
       <div class="scroll" tabIndex={0} role="region" aria-label="Table">
         <table>

@@ -62,8 +62,9 @@ export function JobRow({ job, now, isChosen, toggle }: Props): JSX.Element {
         {pace.elapsedS ? duration(pace.elapsedS) : "–"}
         {isOpen && !pace.elapsedS && pace.waitedS > 0 && <span class="sub">waits {duration(pace.waitedS)}</span>}
         {isOpen && pace.leftS !== undefined && (
-          <span class="sub" title={pace.ends && `ends about ${clock(pace.ends)}`}>
+          <span class="sub">
             {duration(pace.leftS)} left
+            {pace.ends && `, ends about ${clock(pace.ends)}`}
           </span>
         )}
       </td>
@@ -78,12 +79,13 @@ function Progress({ job }: { job: JobSummary }): JSX.Element | null {
   const { done, failed, total, is_total_final } = job.counts;
   const isOpen = !is_total_final && !isOver(job);
   if (!total && isOver(job)) return null;
-  const unit = job.type === "pipeline" ? " steps" : "";
+  // As on the job's page: mini-batches that are decided, steps that are done.
+  const [reached, unit] = job.type === "pipeline" ? [done, " steps done"] : [done + failed, ""];
   return (
     <>
       <Bar label={`Progress of ${titleOf(job)}`} total={total} shares={progressShares(job.counts)} isOpen={isOpen} />
       <span class="sub">
-        {count(done + failed)} / {isOpen ? `${count(total)} …` : count(total)}
+        {count(reached)} / {isOpen ? `${count(total)} …` : count(total)}
         {unit}
         {failed > 0 && <span class="bad"> · {count(failed)} failed</span>}
       </span>
