@@ -87,7 +87,7 @@ def test_isolation_counts_nothing_of_a_script_that_aggregates(cluster: Cluster) 
     job = cluster.submit(AGGREGATING, inputs=cluster.files(60), mini_batch_size=20, run_max_try=1, on_failure="isolate")
     result = cluster.result(job)
     assert (result.progress.failed, result.progress.items_lost, cluster.output(result)) == (1, 20, ["20", "20"])
-    assert "run apart: run() returned 1 rows for 10 items" in result.errors[0].message
+    assert "run apart: run() returned 1 row for 10 items" in result.errors[0].message
 
 
 def test_isolation_is_not_done_for_jobs_of_earlier_releases(cluster: Cluster) -> None:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from parallelrun.errors import Problem
-from parallelrun_core.spec.problems import line_of, lines_of
+from parallelrun_core.azure.findings import Note
+from parallelrun_core.spec.problems import line_of, lines_of, rewritten_numbers
+
+_IS_ODD: Final = re.compile(rb"(?<![\w.])[-+]?0[0-9_]|environment_variables")
+"""What a text has in it if one of its numbers may need a note: finding the numbers takes longer."""
+_LEADING_ZERO: Final = re.compile(r"[-+]?0[0-9_]+")
+_VARIABLE: Final = re.compile(r"(?:/.*)?/environment_variables/[^/]*")
 
 
 class Source:
@@ -35,6 +44,19 @@ class Source:
         line = line_of(pointer, lines_of(self._text))  # a missing field is reported where its parent is
         place = f"{self._file}:{line}" if line else str(self._file)
         return replace(problem, pointer=pointer, place=place)
+
+    def notes(self) -> Iterator[Note]:
+        """The notes on numbers that are read as another text than the one that is written."""
+        if not _IS_ODD.search(self._text):
+            return
+        for pointer, (text, value) in rewritten_numbers(self._text).items():
+            if any(f"{pointer}/".startswith(f"{path}/") for path in self._assigned):
+                continue
+            if _VARIABLE.fullmatch(pointer):
+                message = f"{text} is a number, and the variable has it as {str(value)!r}; quote it to keep it as it is"
+                yield Note(pointer, message)
+            elif _LEADING_ZERO.fullmatch(text):
+                yield Note(pointer, f"{text} is read as the decimal number {value:,}; write it without 0 in front")
 
     def _written(self, pointer: str) -> str:
         part, walked = self._document, ""

@@ -99,7 +99,7 @@ def read_job_file(path: str | Path, assignments: Iterable[str] = (), names: Name
     except InvalidInput as error:
         error.replace_problems(source.located)
         raise
-    return replace(reading, located=source.located)
+    return replace(reading, located=source.located, notes=(*reading.notes, *source.notes()))
 
 
 @contextmanager

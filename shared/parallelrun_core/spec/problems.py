@@ -15,6 +15,7 @@ from parallelrun_core.spec.environment import Build, Environment
 from parallelrun_core.spec.fields import Input, Output, ValueInput
 from parallelrun_core.untrusted.bounded_yaml import BoundedLoader
 
+_NUMBERS: Final = frozenset({"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"})
 _TAGGED: Final = "inputs"
 """The field whose entries are one of two models: pydantic puts the name of the chosen one into an error's location."""
 
@@ -49,8 +50,20 @@ def _known(model: type[BaseModel], location: list[str]) -> Iterable[str]:
 
 def lines_of(text: str | bytes) -> dict[str, int]:
     """The line of each field, by its pointer, in a document that can be read."""
-    root = yaml.compose(text, Loader=BoundedLoader)
-    return dict(_lines_below(root, "", set())) if root else {}
+    return {pointer: head.start_mark.line + 1 for pointer, head, _ in _fields_of(text)}
+
+
+def rewritten_numbers(text: str | bytes) -> dict[str, tuple[str, int | float]]:
+    """The numbers of a document that are written in another way than they are printed, such as `010` or `1_000`: each
+    as it is written, and its value, by its pointer."""
+    loader = BoundedLoader("")
+    numbers = {}
+    for pointer, _, node in _fields_of(text):
+        if isinstance(node, yaml.ScalarNode) and node.tag in _NUMBERS:
+            value = loader.construct_object(node)
+            if str(value) != node.value:
+                numbers[pointer] = (node.value, value)
+    return numbers
 
 
 def line_of(pointer: str, lines: dict[str, int]) -> int | None:
@@ -60,7 +73,13 @@ def line_of(pointer: str, lines: dict[str, int]) -> int | None:
     return lines.get(pointer)
 
 
-def _lines_below(node: yaml.Node, pointer: str, visited: set[int]) -> Iterator[tuple[str, int]]:
+def _fields_of(text: str | bytes) -> Iterator[tuple[str, yaml.Node, yaml.Node]]:
+    """The pointer of each field, where it begins, and its value."""
+    root = yaml.compose(text, Loader=BoundedLoader)
+    return _fields_below(root, "", set()) if root else iter(())
+
+
+def _fields_below(node: yaml.Node, pointer: str, visited: set[int]) -> Iterator[tuple[str, yaml.Node, yaml.Node]]:
     if id(node) in visited:  # aliases could be followed without end
         return
     visited.add(id(node))
@@ -70,5 +89,5 @@ def _lines_below(node: yaml.Node, pointer: str, visited: set[int]) -> Iterator[t
     elif isinstance(node, yaml.SequenceNode):
         parts = [(number, value, value) for number, value in enumerate(node.value)]
     for name, head, value in parts:
-        yield f"{pointer}/{name}", head.start_mark.line + 1
-        yield from _lines_below(value, f"{pointer}/{name}", visited)
+        yield f"{pointer}/{name}", head, value
+        yield from _fields_below(value, f"{pointer}/{name}", visited)

@@ -51,6 +51,36 @@ def test_assignments_are_applied_in_order(job_file: Path) -> None:
     assert (spec.mini_batch_size, spec.tags) == (7, {"team": "x"})
 
 
+@pytest.mark.parametrize("line, pointer, words", [
+    ("mini_batch_size: 010", "/mini_batch_size", "010 is read as the decimal number 10; write it without 0 in front"),
+    ("run_max_try: 003", "/run_max_try", "003 is read as the decimal number 3; write it without 0 in front"),
+    ("environment_variables: {ZIP: 010}", "/environment_variables/ZIP", "010 is a number, and the variable has"),
+    ("environment_variables: {RATE: 1.50}", "/environment_variables/RATE", "the variable has it as '1.5'"),
+    ("environment_variables: {SIZE: 1_000}", "/environment_variables/SIZE", "the variable has it as '1000'"),
+])  # fmt: skip
+def test_a_number_that_is_read_as_another_text_is_noted(job_file: Path, line: str, pointer: str, words: str) -> None:
+    job_file.write_text(JOB.replace("mini_batch_size: 2", line))
+
+    notes = [note for note in read_job_file(job_file).notes if note.pointer == pointer]
+
+    assert [words in note.message for note in notes] == [True]
+
+
+@pytest.mark.parametrize(
+    "line", ["mini_batch_size: 10", 'environment_variables: {A: "010", B: 1.5, C: 10}', "run_max_try: 0x3"]
+)
+def test_a_number_that_is_read_as_it_is_written_has_no_note(job_file: Path, line: str) -> None:
+    job_file.write_text(JOB.replace("mini_batch_size: 2", line))
+
+    assert not any("decimal" in note.message or "variable" in note.message for note in read_job_file(job_file).notes)
+
+
+def test_a_number_that_the_command_line_replaces_has_no_note(job_file: Path) -> None:
+    job_file.write_text(JOB.replace("mini_batch_size: 2", "mini_batch_size: 010"))
+
+    assert not read_job_file(job_file, ["mini_batch_size=7"]).notes
+
+
 def test_every_wrong_field_is_named(job_file: Path) -> None:
     job_file.write_text(JOB.replace("mini_batch_size: 2", "mini_batch_sise: 2\nrun_max_try: 0"))
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from parallelrun_worker import frames
 from parallelrun_worker.execution.failures import Unwritable
 from parallelrun_worker.mini_batches.mini_batch import MiniBatch, of_paths
+from parallelrun_worker.plurals import counted
 from parallelrun_worker.rows.kept_rows import ItemRange
 from parallelrun_worker.rows.returned import BadReturn, as_rows, kind_of
 from parallelrun_worker.script_api.script import ItemError
@@ -262,7 +263,7 @@ class ApartRun:
             if loaded is not None and loaded.copies is not None:
                 loaded.copies.remove()
         if rows != part.items:
-            raise Uneven(f"run() returned {rows:,} rows for {part.items:,} items")
+            raise Uneven(f"run() returned {counted(rows, 'row')} for {counted(part.items, 'item')}")
         if self._outputs is not None:
             self._set_aside(self._outputs, mini_batch)
         self._tell(mini_batch, part, frames.PART_DONE, time.perf_counter() - began)

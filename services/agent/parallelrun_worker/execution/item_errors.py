@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from parallelrun_worker.plurals import counted
 from parallelrun_worker.rows.returned import BadReturn
 from parallelrun_worker.script_api.script import ItemError
 
@@ -39,8 +40,8 @@ def separate(returned: Any, items: int) -> Separated:
         return Separated(returned, [])
     if len(returned) != items:
         raise BadReturn(
-            f"run() returned {len(errors):,} ItemError among {len(returned):,} rows for {items:,} items: with an "
-            "ItemError it must return one value for each item, in their order"
+            f"run() returned {len(errors):,} ItemError among {counted(len(returned), 'row')} for "
+            f"{counted(items, 'item')}: with an ItemError it must return one value for each item, in their order"
         )
     failed = {index for index, _ in errors}
     good = [index for index in range(items) if index not in failed]

@@ -56,8 +56,9 @@ class Copies:
         count = self._workers if self._is_first else 1
         self._is_first = False
         if size * count > free:
+            of_whom = f"each of {count:,} workers" if count > 1 else "this worker"
             raise ValueError(
-                f"the node's disk has no room for the copies: {_mib(size)} for each of {count} workers, "
+                f"the node's disk has no room for the copies: {_mib(size)} for {of_whom}, "
                 f"{_mib(free)} free at {folder}; lower mini_batch_size or max_concurrency_per_instance, or use ro_mount"
             )
 

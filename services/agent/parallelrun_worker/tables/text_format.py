@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any, BinaryIO, NamedTuple, cast
 
+from parallelrun_worker.plurals import counted
 from parallelrun_worker.tables.charsets import refusing
 from parallelrun_worker.tables.data_warnings import DataWarning
 from parallelrun_worker.tables.elsewhere import read_range, read_some, size_of
@@ -306,7 +307,7 @@ class TextRecords(Records):
         lines = self._lines if indices is None else [self._lines[at] for at in indices]
         frame = self._owner.frame_of_stored(b"".join(lines), self._path, self.header)
         if len(frame) != len(lines):
-            raise ValueError(f"{len(lines)} records were read as {len(frame)} rows")
+            raise ValueError(f"{counted(len(lines), 'record')} read as {counted(len(frame), 'row')}")
         return frame
 
     def stored(self, indices: list[int], keys: list[bytes]) -> tuple[list[bytes], list[bytes]]:

@@ -67,7 +67,7 @@ class InitWatch:
             summary = f"No worker gets through init(): it failed {self._raised or self._died} times in a row."
             return _init_failed(failure, summary, self._spec)
         if self._raised_in_all > 2 * slots and now - self._began > _INIT_PATIENCE_S:
-            summary = f"init() failed {self._raised_in_all} times, more than twice for each of {slots} workers."
+            summary = f"init() failed {self._raised_in_all} times, more than twice for each worker."
             return _init_failed(failure, summary, self._spec)
         return None
 
