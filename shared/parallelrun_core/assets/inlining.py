@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.names.assets import stored_code
+from parallelrun_core.names.assets import NO_INCLUDES, stored_code
 from parallelrun_core.names.computes import DOCKERFILE
 from parallelrun_core.storage.location import LOCAL, location_of
 from parallelrun_core.storage.supported import absolute_path
@@ -34,6 +34,8 @@ class Inlining:
         if depth > _DEEPEST:
             raise InvalidInput.at(pointer, f"components are in each other more than {_DEEPEST} times")
         copy = dict(part)
+        if copy.get("additional_includes") and self.folder is not None:
+            raise InvalidInput.at(f"{pointer}/additional_includes", *NO_INCLUDES)
         if isinstance(code := copy.get("code"), str):
             copy["code"] = self._code(code, f"{pointer}/code")
         if "environment" in copy:

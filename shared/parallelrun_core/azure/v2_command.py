@@ -16,6 +16,7 @@ from parallelrun_core.azure.part import DocumentPart
 from parallelrun_core.azure.v2_models import Label
 from parallelrun_core.azure.v2_reader import HINTS as COMMON_HINTS
 from parallelrun_core.azure.v2_reader import V2Reader, merged
+from parallelrun_core.names.assets import NO_INCLUDES
 from parallelrun_core.spec.command import MAX_SECONDS
 from parallelrun_core.spec.expressions import same_name
 
@@ -110,6 +111,7 @@ class CommandComponent(Command):
     """A command component."""
 
     instance_count: StrictInt | None = None
+    additional_includes: list[StrictStr] | None = None
 
 
 class CommandReader(V2Reader):
@@ -133,6 +135,8 @@ class CommandReader(V2Reader):
             self.findings.wrong(at, "this field is required", _HINTS["command"])
         self.draft.put("command", settings.get("command"), at)
         self._put_code(settings.get("code") or "", locations["code"].below("code"))
+        if component.get("additional_includes") and where.folder is not None:  # else its client has put them into code
+            self.findings.wrong(where.at("additional_includes"), *NO_INCLUDES)
         self._put_one_node(settings.get("resources"), locations["resources"].below("resources"))
         self._put_limits(settings.get("limits"), locations["limits"].below("limits"))
         at_distribution = locations["distribution"].below("distribution")

@@ -26,6 +26,12 @@ class Case:
     is_published: bool = False
     register: str = ""
     """The kind of asset that it is; empty: a job."""
+    script: Path | None = None
+    """A script that builds the same job with the client's Python functions, for the client to submit in its place."""
+
+    @property
+    def for_client(self) -> Path:
+        return self.script or self.file
 
 
 def site_of(folder: Path) -> dict[str, Any]:
@@ -76,7 +82,16 @@ def constructs(folder: Path) -> list[Case]:
         file = folder / f"{name}.yml"
         file.write_text(yaml.safe_dump(_changed(document["bases"][base], changes), sort_keys=False))
         cases.append(Case(name, file))
-    return cases
+    return cases + list(_builders(folder, document))
+
+
+def _builders(folder: Path, document: Mapping[str, Any]) -> Iterator[Case]:
+    """Scripts that build jobs, each with the document that means the same."""
+    for name, (base, changes, text) in document["builders"].items():
+        file, script = folder / f"{name}.yml", folder / f"{name}.py"
+        file.write_text(yaml.safe_dump(_changed(document["bases"][base], changes), sort_keys=False))
+        script.write_text(f"{document['imports']}\n{text}")
+        yield Case(name, file, script=script)
 
 
 def _settings() -> dict[str, Any]:

@@ -149,7 +149,7 @@ def by_client(python: Path, cases: Sequence[Case], folder: Path, environment: Ma
     folder.mkdir()
     (folder / "config.json").write_text(CONFIG)
     asked, told = folder / "cases.json", folder / "answers.json"
-    documents = [{"case": case.name, "file": str(case.file), "register": case.register} for case in cases]
+    documents = [{"case": case.name, "file": str(case.for_client), "register": case.register} for case in cases]
     asked.write_text(json.dumps(documents))
     with (folder / "client.log").open("wb") as log:
         done = subprocess.run(

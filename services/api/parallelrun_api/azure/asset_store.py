@@ -23,6 +23,8 @@ DEFAULT: Final = "azureml_default"
 CHANGEABLE: Final = ("description", "tags", "isArchived", "properties", "stage", "provisioningState")
 ANONYMOUS: Final = frozenset({"azureml_anonymous", "CliV2AnonymousEnvironment", "DefaultNcdEnv"})
 """What the client calls components and environments that are written in the place where they are used."""
+_OF_THE_SENDER: Final = frozenset({"name", "id", "version", "_source"})
+"""Fields on which the content of a component doesn't depend: its client leaves them out of the digest of it."""
 _EMPTY: Final[tuple[object, ...]] = (None, False, "", {}, [])
 """Values that the client sends for what is not there, or leaves out."""
 _MOST: Final = 10_000
@@ -48,7 +50,7 @@ class AssetStore:
         try:
             write_once(path, json.dumps(record).encode(), mode=PRIVATE_FILE)
         except FileExistsError as error:
-            if _read(path)["properties"] != fixed:
+            if _content(_read(path)["properties"]) != _content(fixed):
                 hint = "a version never changes: give the next one another version"
                 raise Conflict(
                     f"{kind} {name} has a version {version} already, with another content; {hint}."
@@ -118,6 +120,14 @@ def _checked_kind(kind: str) -> str:
     if kind not in KINDS:
         raise InvalidInput.at("kind", f"{kind[:40]!r} is no kind of assets", f"there are {', '.join(KINDS)}")
     return kind
+
+
+def _content(properties: dict[str, Any]) -> dict[str, Any]:
+    """The properties that another version of a component would have."""
+    spec = properties.get("componentSpec")
+    if not isinstance(spec, dict):
+        return properties
+    return {**properties, "componentSpec": {key: value for key, value in spec.items() if key not in _OF_THE_SENDER}}
 
 
 def _read(path: Path) -> dict[str, Any]:
