@@ -174,7 +174,8 @@ def test_summaries_go_on_from_what_an_earlier_leader_has_reported(tmp_path: Path
         sums = Summaries(tmp_path)
         made = TryReport(tmp_path, Mask({}), sums)
         for number in range(3):
-            made.add([a_try(turn * 10 + number, node=f"n{number % 2}", items=4, rows=3, run_s=0.5, load_s=0.25)], {})
+            node, use = f"n{number % 2}", Use(1 << 20, 3 << 20)
+            made.add([a_try(turn * 10 + number, node=node, items=4, rows=3, run_s=0.5, load_s=0.25, use=use)], {})
         made.add(
             [a_try(turn * 10 + 5, node="n0", status="failed", failure=Failure("RUN_TIMEOUT", "slow"), items=4)], {}
         )
@@ -187,6 +188,7 @@ def test_summaries_go_on_from_what_an_earlier_leader_has_reported(tmp_path: Path
         "6", "24", "12", "12", "4", "2",
     ]  # fmt: skip
     assert (nodes["n1"]["Run Method Seconds"], nodes["n1"]["Load Seconds"]) == ("1.000000", "0.500000")
+    assert (nodes["n1"]["Read (MB)"], nodes["n1"]["Seconds per Item"]) == ("6.000000", "0.187500")
     processes = rows_of(tmp_path, "sys/job_report/process_summary.csv")
     assert [row["Process"] for row in processes] == ["n0/process001", "n1/process001"]
 

@@ -17,10 +17,13 @@ _COLUMNS = {
     "Tries": "tries", "Total": "items", "Succeeded": "succeeded", "Failed": "failed", "Elapsed Seconds": "elapsed_s",
     "Process Seconds": "process_s", "Run Method Seconds": "run_s", "Load Seconds": "load_s",
 }  # fmt: skip
-"""Column → field of `Sums`; the number of each status follows."""
+"""Column → field of `Sums`; the number of each status follows, and then `_OF_READING`."""
+_READ_MB = "Read (MB)"
+_OF_READING = (_READ_MB, "Seconds per Item")
 _READ = (
     "Status", "Process", "Total", "Succeeded", "Elapsed Seconds", "Process Seconds", "Run Method Seconds",
 )  # fmt: skip
+_MB = 1 << 20
 _MAX_PROCESSES = 100_000
 _OTHERS = "(others)/(others)"
 
@@ -37,6 +40,8 @@ class Sums:
     process_s: float = 0.0
     run_s: float = 0.0
     load_s: float = 0.0
+    read_bytes: int = 0
+    """Bytes that tries have read, as far as the kernel says."""
     ended: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STATUSES, 0))
     """Number of by their status."""
 
@@ -46,11 +51,16 @@ class Sums:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for status, count in other.ended.items():
             self.ended[status] += count
+        self.read_bytes += other.read_bytes
 
     def cells(self) -> list[str]:
         """Return the cells in the order of the columns."""
         sums = [getattr(self, name) for name in _COLUMNS.values()]
-        return [f"{each:.6f}" if isinstance(each, float) else str(each) for each in (*sums, *self.ended.values())]
+        of_reading = (self.read_bytes / _MB, (self.run_s + self.load_s) / max(1, self.items))
+        return [
+            f"{each:.6f}" if isinstance(each, float) else str(each)
+            for each in (*sums, *self.ended.values(), *of_reading)
+        ]
 
 
 class Summaries:
@@ -65,8 +75,13 @@ class Summaries:
     def add(
         self, process: str, status: str, *,
         items: int, succeeded: int, elapsed_s: float, process_s: float, run_s: float, load_s: float = 0.0,
+        read_bytes: int = 0,
     ) -> None:  # fmt: skip
-        """Count one try."""
+        """Count one try.
+
+        Args:
+            read_bytes: below 0 if it isn't known.
+        """
         sums = self._sums.get(process)
         if sums is None:
             sums = self._of(process)
@@ -78,6 +93,8 @@ class Summaries:
         sums.process_s += process_s
         sums.run_s += run_s
         sums.load_s += load_s
+        if read_bytes > 0:
+            sums.read_bytes += read_bytes
         sums.ended[status] += 1
         self._has_changed = True
 
@@ -98,22 +115,23 @@ class Summaries:
     def _read(self, report: Path, size: int) -> Iterator[None]:
         with suppress(OSError, ValueError), report.open(newline="", errors="replace") as file:
             rows = csv.reader(_first_bytes(file, size))
-            cells = cells_of(next(rows, []), *_READ)  # a release before this one may have begun it
+            header = next(rows, [])  # a release before this one may have begun it
+            cells = cells_of(header, *_READ, *([_READ_MB] if _READ_MB in header else []))
             for number, row in enumerate(rows):
                 with suppress(ValueError, IndexError):  # a phase of a worker, or a line that the disk has cut
                     self._count(*cells(row))
                 if number % 5000 == 4999:
                     yield None
 
-    def _count(self, status: str, process: str, items: str, succeeded: str, *seconds: str) -> None:
+    def _count(self, status: str, process: str, items: str, succeeded: str, *figures: str) -> None:
         if status in STATUSES:
-            elapsed_s, process_s, run_s = map(_seconds, seconds)
+            elapsed_s, process_s, run_s, *read_mb = map(_number, figures)
             self.add(
                 process, status, items=int(items), succeeded=int(succeeded),
-                elapsed_s=elapsed_s, process_s=process_s, run_s=run_s,
+                elapsed_s=elapsed_s, process_s=process_s, run_s=run_s, read_bytes=round(sum(read_mb) * _MB),
             )  # fmt: skip
         elif status == "LOAD_DONE":
-            self._of(process).load_s += _seconds(seconds[0])
+            self._of(process).load_s += _number(figures[0])
 
     # Files
 
@@ -131,7 +149,7 @@ class Summaries:
 
 
 def _table(first: str, sums: dict[str, Sums]) -> str:
-    lines = [",".join((first, *_COLUMNS, *STATUSES))]
+    lines = [",".join((first, *_COLUMNS, *STATUSES, *_OF_READING))]
     lines += [",".join((name or "(lost)", *sums[name].cells())) for name in sorted(sums)]
     return "\n".join(lines) + "\n"
 
@@ -144,5 +162,5 @@ def _first_bytes(file: Iterator[str], size: int) -> Iterator[str]:
         yield line
 
 
-def _seconds(text: str) -> float:
+def _number(text: str) -> float:
     return float(text) if text else 0.0

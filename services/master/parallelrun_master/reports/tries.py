@@ -161,7 +161,7 @@ class TryReport:
             self._lines.append(line % (values if has_loaded else values[OF_LOADING:]))
             self._summaries.add(
                 process, status, items=items, succeeded=succeeded, elapsed_s=elapsed_s, process_s=process_s,
-                run_s=run_s, load_s=load_s,
+                run_s=run_s, load_s=load_s, read_bytes=use.read_bytes,
             )  # fmt: skip
 
     def _add_parts(self, outcome: Outcome, picked: int) -> None:
