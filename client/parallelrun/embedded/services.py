@@ -126,14 +126,7 @@ def cluster_services(
         redis_secrets: the password of each role on Redis; None: the URL has all that it takes.
     """
     leaders = str(jobs + 1)  # a spare one, ready when another stops answering
-    shared = {
-        "PARALLELRUN_LOG_FORMAT": "text",  # on a single machine, people read the logs
-        **_clean(os.environ),
-        "PARALLELRUN_REDIS_URL": redis_url,
-        "PARALLELRUN_ROOT": str(layout.root),
-    }
-    if may_forget:
-        shared["PARALLELRUN_ALLOW_VOLATILE_REDIS"] = "true"
+    shared = _shared_environment(layout, redis_url, may_forget=may_forget)
 
     def environment(role: Role) -> dict[str, str]:
         # In the environment, not among the arguments, which everybody on the machine can read.
@@ -144,38 +137,10 @@ def cluster_services(
             **({"PARALLELRUN_REDIS_SECRET": redis_secrets[role]} if redis_secrets else {}),
         }
 
-    api = {
-        **environment(Role.API),
-        "PARALLELRUN_TOKEN": token,
-        "PARALLELRUN_ALLOWED_ROOTS": ":".join(EVERYWHERE),  # it is the user's own machine
-        "PARALLELRUN_CLOSED_FOLDERS": ":".join(map(str, layout.closed)),
-        "PARALLELRUN_AUDIT_LOG": str(layout.logs / "audit.log"),
-    }
-    agents = [
-        Service(
-            name=node,
-            command=_module(
-                "parallelrun_agent.main",
-                *("--node", node),
-                *("--slots", str(slots)),
-                *("--work-dir", str(layout.work / node)),
-                *("--grace-seconds", str(_AGENT_GRACE_S)),
-            ),
-            environment={
-                **environment(Role.AGENT),
-                **_secrets(os.environ),
-                **({"PARALLELRUN_ASSETS_ROOT": str(assets)} if assets else {}),
-                "PARALLELRUN_PASS_CREDENTIALS": "true",  # scripts run as their user, with this user's own
-            },
-        )
-        for node in node_names(nodes)
-    ]
+    agent = {**environment(Role.AGENT), **({"PARALLELRUN_ASSETS_ROOT": str(assets)} if assets else {})}
+    agents = [_agent(layout, node, slots, agent) for node in node_names(nodes)]
     return [
-        Service(
-            name="api",
-            command=_module("parallelrun_api.main", "--host", "127.0.0.1", "--port", str(port)),
-            environment=api,
-        ),
+        _api(layout, port, token, environment(Role.API)),
         Service(
             name="master",
             command=_module("parallelrun_master.main", "--leaders", leaders),
@@ -190,6 +155,48 @@ def cluster_services(
             environment=environment(Role.CONCATENATOR),
         ),
     ]
+
+
+def _shared_environment(layout: ClusterLayout, redis_url: str, *, may_forget: bool) -> dict[str, str]:
+    return {
+        "PARALLELRUN_LOG_FORMAT": "text",  # on a single machine, people read the logs
+        **_clean(os.environ),
+        "PARALLELRUN_REDIS_URL": redis_url,
+        "PARALLELRUN_ROOT": str(layout.root),
+        **({"PARALLELRUN_ALLOW_VOLATILE_REDIS": "true"} if may_forget else {}),
+    }
+
+
+def _api(layout: ClusterLayout, port: int, token: str, environment: Mapping[str, str]) -> Service:
+    return Service(
+        name="api",
+        command=_module("parallelrun_api.main", "--host", "127.0.0.1", "--port", str(port)),
+        environment={
+            **environment,
+            "PARALLELRUN_TOKEN": token,
+            "PARALLELRUN_ALLOWED_ROOTS": ":".join(EVERYWHERE),  # it is the user's own machine
+            "PARALLELRUN_CLOSED_FOLDERS": ":".join(map(str, layout.closed)),
+            "PARALLELRUN_AUDIT_LOG": str(layout.logs / "audit.log"),
+        },
+    )
+
+
+def _agent(layout: ClusterLayout, node: str, slots: int, environment: Mapping[str, str]) -> Service:
+    return Service(
+        name=node,
+        command=_module(
+            "parallelrun_agent.main",
+            *("--node", node),
+            *("--slots", str(slots)),
+            *("--work-dir", str(layout.work / node)),
+            *("--grace-seconds", str(_AGENT_GRACE_S)),
+        ),
+        environment={
+            **environment,
+            **_secrets(os.environ),
+            "PARALLELRUN_PASS_CREDENTIALS": "true",  # scripts run as their user, with this user's own
+        },
+    )
 
 
 def provisioner_service(

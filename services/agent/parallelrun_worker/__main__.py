@@ -12,6 +12,7 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import mmap
     from types import FrameType
 
     from parallelrun_worker.diagnostics.prints import PrintMarks
@@ -30,7 +31,7 @@ def main() -> int:
         _leave_sigterm_to_the_agent()
     _prefer_me_when_memory_runs_out()
     import json
-    from mmap import mmap
+    import mmap
 
     from parallelrun_worker.frames import RING_SIZE, WorkerConfig
 
@@ -39,7 +40,7 @@ def main() -> int:
     for fd in (control, results, part, config.stdout, config.stderr, config.stacks, config.permits):
         if fd >= 0:
             os.set_inheritable(fd, False)  # the user's child processes must not keep the agent waiting
-    ring = mmap(ring_fd, RING_SIZE)
+    ring = mmap.mmap(ring_fd, RING_SIZE)
     os.close(ring_fd)
     prints = _set_up_streams(config)
     if config.nice is not None:
@@ -49,6 +50,11 @@ def main() -> int:
         from parallelrun_worker.commands.runner import CommandRunner
 
         return CommandRunner(config, ring, control, results, part).main(config)
+    return _run_script(config, ring, (control, results, part), prints)
+
+
+def _run_script(config: WorkerConfig, ring: mmap.mmap, fds: tuple[int, int, int], prints: PrintMarks) -> int:
+    """Run the entry script until the agent ends this worker. A command needs none of what is imported here."""
     from parallelrun_worker.execution.runner import Runner
     from parallelrun_worker.script_api import entry_script
     from parallelrun_worker.tracking.imports import MlflowImport
@@ -67,7 +73,7 @@ def main() -> int:
     MlflowImport.watch()
     atexit.register(_end_quietly)  # registered first, so called last
     try:
-        return Runner(ring, control, results, part, prints).main(config)
+        return Runner(ring, *fds, prints).main(config)
     finally:
         _interrupt_what_hangs(config.exit_s, config.stderr)
         _flush_open_files()  # the agent may end what follows before it is done

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
+from typing import Final
 
 from fastapi import Depends, FastAPI
 from starlette.routing import Route
@@ -61,6 +62,14 @@ opaque `next_page_token`. Fields may be added to answers; unknown fields in requ
 """
 
 
+_MODULES: Final = (
+    jobs, drafts, previews, advice, explaining, controlling, reopening, removing, tagging, schedules, endpoints,
+    events, mini_batches, tiles, files, log_lines, merged_logs, measurements, stacks, profiles, nodes,
+    computes, datastores, limits, assets, tokens, quotas, usage, session, operations, admin,
+)  # fmt: skip
+"""The routes, in the order in which the contract with clients lists them."""
+
+
 def create_app(context: Context, token: Token, audit: Audit | None = None) -> FastAPI:
     """The application of one server; `token` is what clients must present."""
     audit = audit or Audit()
@@ -88,16 +97,11 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
     app.state.sessions = sessions = Sessions(token, context.settings.root)
     app.state.token = token
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
-    modules = (
-        jobs, drafts, previews, advice, explaining, controlling, reopening, removing, tagging, schedules, endpoints,
-        events, mini_batches, tiles, files, log_lines, merged_logs, measurements, stacks, profiles, nodes,
-        computes, datastores, limits, assets, tokens, quotas, usage, session, operations, admin,
-    )  # fmt: skip
-    for module in modules:
+    for module in _MODULES:
         is_open = module in (session, operations)
         app.include_router(module.router, dependencies=[] if is_open else [Depends(check_access)])
     door = azure.install(app, context, token)
-    problems.install(app, [each for module in modules for each in module.router.routes if isinstance(each, Route)])
+    problems.install(app, [each for module in _MODULES for each in module.router.routes if isinstance(each, Route)])
     open_paths = (
         OPEN_PATHS | azure.OPEN_PATHS | {session.PATH} | ({"/metrics"} if context.settings.is_loopback else set())
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from parallelrun_api.readable import readable
+from parallelrun_api.definitions import DefinitionService
 from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.computes.definition import Compute
 from parallelrun_core.computes.document import read_definition
@@ -20,23 +20,15 @@ from parallelrun_core.store.provisioning import Provisioning, ProvisioningStatus
 from parallelrun_core.store.registry import Registry
 
 
-class ComputeService:
-    """Defines, shows and deletes computes. Safe to share between threads."""
+class ComputeService(DefinitionService[Compute]):
+    """Computes: a provisioner starts the nodes of one, and one of them is the default. Nodes of a deleted one go."""
 
     def __init__(self, root: Path, catalog: ComputeCatalog, registry: Registry, provisioning: Provisioning) -> None:
+        super().__init__("compute", catalog, read_definition)
         self._root = root
-        self._catalog = catalog
         self._schedules = ScheduleStore(root)
         self._registry = registry
         self._provisioning = provisioning
-
-    def all(self) -> list[Compute]:
-        """All of them, by name; one whose file is damaged is left out, and logged."""
-        return readable("compute", self._catalog.names(), self._catalog.get)
-
-    def get(self, name: str) -> Compute:
-        """Return one of them. Raises NotFound."""
-        return self._catalog.get(name)
 
     def status(self, name: str) -> ProvisioningStatus | None:
         """Return how one stands; None: no provisioner has said so. Raises RedisError."""
@@ -51,14 +43,7 @@ class ComputeService:
         no provisioner."""
         return list(self._provisioning.kinds())
 
-    def put(self, name: str, document: object) -> tuple[Compute, bool]:
-        """Define a compute, or define it anew, durably; returns it, and whether it is new.
-
-        Raises:
-            InvalidInput: something is wrong with it, no provisioner starts such nodes, or another one is the default
-                already.
-            RedisError: Redis is away, which knows what the provisioner starts.
-        """
+    def _read(self, name: str, document: object) -> Compute:
         served = self._provisioning.kinds()
         compute = read_definition(document, name=name, main_kind=served[0] if served else "")
         if served and compute.kind not in (*served, MANUAL):
@@ -68,23 +53,14 @@ class ComputeService:
         if compute.is_default and others:
             hint = f"define {others[0]!r} anew without `is_default` first"
             raise InvalidInput.at("/is_default", f"the compute {others[0]!r} is the default already", hint)
-        return compute, self._catalog.define(compute)
+        return compute
 
-    def remove(self, name: str) -> None:
-        """Forget a compute; its nodes go once they are idle.
-
-        Raises:
-            NotFound: there is none of this name.
-            Conflict: a job that has not ended runs there, or a schedule makes jobs there.
-            RedisError: Redis is away, which knows what has not ended.
-        """
-        if name not in self._catalog:
-            self._catalog.get(name)
+    def _check_unused(self, name: str) -> None:
+        """Raise Conflict if a job that has not ended runs there, or a schedule makes jobs there."""
         self._check_schedules(name)
         for job_id, spec in _active_specs(self._root, self._registry):
             if name in computes_in(spec):
                 raise Conflict(f"Job {job_id} runs on compute {name!r}: wait for it, or cancel it.")
-        self._catalog.remove(name)
 
     def _check_schedules(self, name: str) -> None:
         for each in self._schedules.names():

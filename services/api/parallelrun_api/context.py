@@ -15,12 +15,12 @@ from fastapi import Depends, Request
 from parallelrun_api.assets.shelf import AssetService
 from parallelrun_api.computes import ComputeService
 from parallelrun_api.datastores import DatastoreService
+from parallelrun_api.definitions import DefinitionService
 from parallelrun_api.endpoints.accepting import Endpoints
 from parallelrun_api.http.concurrency import ConcurrencyLimiter
 from parallelrun_api.http.connections import ConnectionLimits, Connections, most_connections
 from parallelrun_api.http.errors import TooManyStreams
 from parallelrun_api.http.operators import Operators
-from parallelrun_api.limits import LimitService
 from parallelrun_api.metrics import ClusterCollector, ConnectionCollector, QuotaCollector, ServerMetrics
 from parallelrun_api.people.access import Access, Subject, subject_of
 from parallelrun_api.people.person import CURRENT
@@ -44,6 +44,7 @@ from parallelrun_api.waiting.waits import Waits
 from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.folder.disk_floor import DiskFloor
+from parallelrun_core.limits.definition import Limit, limit_catalog, read_limit
 from parallelrun_core.lru_cache import LruCache
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.event_stream import EventStreams
@@ -83,7 +84,7 @@ class Context:
     registrar: Registrar
     computes: ComputeService
     datastores: DatastoreService
-    limits: LimitService
+    limits: DefinitionService[Limit]
     assets: AssetService
     schedules: ScheduleService
     endpoints: Endpoints
@@ -195,7 +196,7 @@ def build_context(settings: ApiSettings) -> Context:
         registrar=Registrar(submissions, jobs, registry),
         computes=ComputeService(settings.root, catalog, registry, Provisioning(client)),
         datastores=DatastoreService(settings.root, settings.places, registry),
-        limits=LimitService(settings.root),
+        limits=DefinitionService("limit", limit_catalog(settings.root), read_limit),
         assets=assets,
         schedules=schedules,
         endpoints=Endpoints(settings.root, submissions, checks, names=assets.names),

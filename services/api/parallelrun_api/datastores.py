@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from parallelrun_api.readable import readable
+from parallelrun_api.definitions import DefinitionService
 from parallelrun_core.datastores.bound_secrets import BoundSecrets
 from parallelrun_core.datastores.definition import Datastore
 from parallelrun_core.datastores.document import datastore_catalog, read_definition
@@ -17,50 +17,28 @@ from parallelrun_core.storage.path_rule import PathRule, Places
 from parallelrun_core.store.registry import Registry
 
 
-class DatastoreService:
-    """Defines, shows and deletes datastores. Safe to share between threads."""
+class DatastoreService(DefinitionService[Datastore]):
+    """Datastores: what one stands for is within the places that jobs may use, and its secret is for no other bucket."""
 
     def __init__(self, root: Path, places: Places, registry: Registry) -> None:
+        super().__init__("datastore", datastore_catalog(root), read_definition)
         self._root = root
-        self._catalog = datastore_catalog(root)
         self._bound = BoundSecrets(root)
         self._rule = PathRule(root, places)
         self._registry = registry
 
-    def all(self) -> list[Datastore]:
-        """All of them, by name; one whose file is damaged is left out, and logged."""
-        return readable("datastore", self._catalog.names(), self._catalog.get)
-
-    def get(self, name: str) -> Datastore:
-        """Return one of them. Raises NotFound."""
-        return self._catalog.get(name)
-
-    def put(self, name: str, document: object) -> tuple[Datastore, bool]:
-        """Define a datastore, or define it anew, durably; returns it, and whether it is new.
-
-        Raises:
-            InvalidInput: something is wrong with it, what it stands for is outside of the places that jobs may use, or
-                its secret is for another bucket.
-        """
-        datastore = read_definition(document, name=name)
+    def _read(self, name: str, document: object) -> Datastore:
+        datastore = super()._read(name, document)
         if not is_below(datastore.root, self._rule.urls):
             field = "/endpoint" if datastore.root.startswith("http") else ""
             hint = f"allowed_roots: {':'.join(self._rule.urls) or 'no URLs'} (PARALLELRUN_ALLOWED_ROOTS of the API)"
             message = f"it stands for {datastore.root!r}, which is outside of the places that jobs may use"
             raise InvalidInput.at(field, message, hint)
         self._bound.check(datastore)
-        return datastore, self._catalog.define(datastore)
+        return datastore
 
-    def remove(self, name: str) -> None:
-        """Forget a datastore; what is in the store stays.
-
-        Raises:
-            NotFound: there is none of this name.
-            Conflict: a job that has not ended uses it, or one that still has to clear up in the store.
-            NewerSchema, OSError: nobody can tell whether a job uses it.
-            RedisError: Redis is away, which knows what has not ended.
-        """
-        self._catalog.get(name)
+    def _check_unused(self, name: str) -> None:
+        """Raise Conflict if a job uses it that has not ended, or that still has to clear up in the store."""
         path = in_datastore(name, "")
         for job_id in self._registry.active_jobs():
             try:
@@ -69,4 +47,3 @@ class DatastoreService:
                 continue
             if path in json.dumps(spec):
                 raise Conflict(f"Job {job_id} uses datastore {name!r}: wait for it, or cancel it.")
-        self._catalog.remove(name)

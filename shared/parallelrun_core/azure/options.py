@@ -8,7 +8,7 @@ options that scripts have themselves. All stay in `sys.argv`, where scripts expe
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -155,17 +155,7 @@ def take_options(text: object, inputs: object, pointer: str, findings: Findings)
     Args:
         inputs: the inputs of the job; options may be bound to their values.
     """
-    named = inputs if isinstance(inputs, dict) else {}
-
-    def value_of(kind: str, name: str) -> str:
-        value = named.get(same_name(name, named)) if kind == "inputs" else None
-        value = value.get("value") if isinstance(value, dict) else value
-        return str(value) if isinstance(value, bool | int | float | str) else "/"
-
-    try:
-        words = split_arguments(text, value_of) if isinstance(text, str) else []
-    except ValueError:
-        return {}  # reported for the arguments as a whole
+    words = _words_of(text, inputs if isinstance(inputs, dict) else {})
     settings: dict[str, Any] = {}
     index = 0
     while index < len(words):
@@ -201,6 +191,21 @@ def take_options(text: object, inputs: object, pointer: str, findings: Findings)
     if settings.get("in_flight") == "streaming":  # the engine itself decides how many such a script gets
         settings.setdefault("mini_batches_in_flight", "auto")
     return settings
+
+
+def _words_of(text: object, inputs: Mapping[str, Any]) -> list[str]:
+    """Return the program arguments with the values of inputs in their places; none if they can't be split, which is
+    reported for the arguments as a whole."""
+
+    def value_of(kind: str, name: str) -> str:
+        value = inputs.get(same_name(name, inputs) or "") if kind == "inputs" else None
+        value = value.get("value") if isinstance(value, dict) else value
+        return str(value) if isinstance(value, bool | int | float | str) else "/"
+
+    try:
+        return split_arguments(text, value_of) if isinstance(text, str) else []
+    except ValueError:
+        return []
 
 
 def _refuse(name: str, pointer: str, findings: Findings) -> None:

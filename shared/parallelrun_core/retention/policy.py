@@ -125,8 +125,14 @@ def _unit(name: str, jobs: Sequence[JobFacts]) -> Unit:
     )
 
 
-def references_among(facts: Iterable[JobFacts], units: Mapping[str, Unit]) -> dict[str, str]:
-    """The units that jobs of other units need, each with one that needs it."""
+def references_among(
+    facts: Iterable[JobFacts], units: Mapping[str, Unit], documents: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """The units that jobs of other units need, each with one that needs it.
+
+    Args:
+        documents: the jobs that documents of the root folder name, each with the document.
+    """
     unit_of = {job_id: unit.name for unit in units.values() for job_id in unit.members}
     needed: dict[str, str] = {}
     for job in facts:
@@ -134,6 +140,9 @@ def references_among(facts: Iterable[JobFacts], units: Mapping[str, Unit]) -> di
             target = unit_of.get(name)
             if target is not None and target != job.unit:
                 needed.setdefault(target, f"job {job.job_id}")
+    for job_id, document in (documents or {}).items():
+        if job_id in unit_of:
+            needed.setdefault(unit_of[job_id], document)
     return needed
 
 
@@ -153,11 +162,7 @@ def plan_jobs(
         is_urgent: remove what users have deleted now, though it could still be restored.
     """
     units = units_of(facts)
-    needed = references_among(facts, units)
-    unit_of = {job_id: unit.name for unit in units.values() for job_id in unit.members}
-    for job_id, document in (named or {}).items():
-        if job_id in unit_of:
-            needed.setdefault(unit_of[job_id], document)
+    needed = references_among(facts, units, named)
     condemned, staying, problem = _condemned(units.values(), rules, now, needed.keys())
     deleted_after_s = LEAST_AGE_S if is_urgent else max(rules.deleted_days * DAY_S, LEAST_AGE_S)
     remove: list[Unit] = []

@@ -62,7 +62,6 @@ class OutcomeBuilder:
         delivery = assignment.delivery
         tries = delivery.tries + 1
         status: Status = "done"
-        detail = ""
         run_s, load_s = answer.run_s, assignment.load_s + assignment.waited_s
         items = answer.items if answer.items > assignment.items else assignment.items
         if answer.failure is not None:
@@ -72,10 +71,9 @@ class OutcomeBuilder:
                 run_s, load_s = 0.0, elapsed_s
             elif assignment.loads and not assignment.loaded_at:  # its data could not be read: run() was never called
                 run_s, load_s = 0.0, load_s + run_s
-            detail = detail_of(delivery.mini_batch, delivery.message)
         lost = assignment.lost if answer.failure is None else []
-        if lost:
-            detail = detail_of(delivery.mini_batch, delivery.message)
+        has_failed = bool(lost) or answer.failure is not None
+        detail = detail_of(delivery.mini_batch, delivery.message) if has_failed else ""
         # In the order of the fields: so many names in one call would take three times as long.
         return Outcome(
             delivery.mini_batch,

@@ -245,35 +245,7 @@ class PlanMaker:
         if outputs.live:
             self._make_own_outputs(process, outputs)
         spec = self._with_local_paths()
-        config = WorkerConfig(
-            job_id=self.job_id,
-            node=node,
-            process=process,
-            workers=self._workers,
-            code=str(self._code),
-            entry_script=self._spec.entry_script,
-            argv=[] if spec.command else self._make_argv(spec, outputs, secrets),
-            inputs=str(self._folder.layout.inputs),
-            schemas=[str(self._folder.layout.schema(number)) for number in range(len(self._spec.input_data))],
-            output=self._output_settings,
-            logs=str(logs.path),
-            output_dir=outputs.main,
-            uploaded=outputs.live,
-            aside=outputs.aside,
-            working_dir=str(self._local),
-            log=str(own_logs / f"{process}.txt"),
-            errors=str(logs.errors_of_node(node) / f"{process}.txt"),
-            logging_level=self._spec.logging_level,
-            nice=self._spec.nice,
-            profiling_module=self._spec.profiling_module,
-            exit_s=self._exit_s,
-            masked=self.mask.forms,
-            job=self._view,
-            command=spec.shell_command(outputs.paths),
-            in_flight=MOST_IN_FLIGHT if spec.mini_batches_in_flight == "auto" else spec.mini_batches_in_flight,
-            in_flight_by=spec.in_flight,
-            run_s=spec.run_invocation_timeout,
-        )
+        config = self._config(process, spec, outputs, secrets)
         return WorkerPlan(
             user=self._user,
             own_logs=self._own_logs(config),
@@ -296,6 +268,39 @@ class PlanMaker:
             python=self._python.executable if self._python else sys.executable,
             max_log_bytes=self._max_log_bytes,
             open_permits=self._permits_of(process),
+        )
+
+    def _config(self, process: str, spec: JobSpec, outputs: WorkerOutputs, secrets: dict[str, str]) -> WorkerConfig:
+        """Return what a worker is told when it starts."""
+        logs = Logs(self._folder.logs)
+        return WorkerConfig(
+            job_id=self.job_id,
+            node=self._node,
+            process=process,
+            workers=self._workers,
+            code=str(self._code),
+            entry_script=self._spec.entry_script,
+            argv=[] if spec.command else self._make_argv(spec, outputs, secrets),
+            inputs=str(self._folder.layout.inputs),
+            schemas=[str(self._folder.layout.schema(number)) for number in range(len(self._spec.input_data))],
+            output=self._output_settings,
+            logs=str(logs.path),
+            output_dir=outputs.main,
+            uploaded=outputs.live,
+            aside=outputs.aside,
+            working_dir=str(self._local),
+            log=str(logs.of_node(self._node) / f"{process}.txt"),
+            errors=str(logs.errors_of_node(self._node) / f"{process}.txt"),
+            logging_level=self._spec.logging_level,
+            nice=self._spec.nice,
+            profiling_module=self._spec.profiling_module,
+            exit_s=self._exit_s,
+            masked=self.mask.forms,
+            job=self._view,
+            command=spec.shell_command(outputs.paths),
+            in_flight=MOST_IN_FLIGHT if spec.mini_batches_in_flight == "auto" else spec.mini_batches_in_flight,
+            in_flight_by=spec.in_flight,
+            run_s=spec.run_invocation_timeout,
         )
 
     def _permits_of(self, process: str) -> Callable[[], int] | None:

@@ -12,8 +12,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 
+from parallelrun_api.definitions import readable
 from parallelrun_api.people.person import CURRENT
-from parallelrun_api.readable import readable
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.code import store_code, store_steps_code
 from parallelrun_api.submission.step_problems import StepProblems

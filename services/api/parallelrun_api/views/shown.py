@@ -44,10 +44,8 @@ def job_of(
         queued_at: time of the last resume or retry, if there was one.
     """
     mask = mask or Mask(record.spec)
-    progress = result.progress if result else status.progress if status else Progress()
-    if record.resumed:
-        # Known before a leader counts.
-        progress = msgspec.structs.replace(progress, resumed=record.resumed.mini_batches)
+    queued = record.submitted if queued_at is None else queued_at
+    progress = _progress(record, status, result)
     state = result.state if result else status.state if status else JobState.QUEUED
     failure = result.failure if result else status.failure if status else None
     started = result.started if result else status.started if status else None
@@ -65,15 +63,7 @@ def job_of(
         ended=rfc3339(ended) if ended is not None else None,
         progress=progress,
         summary=mask.printable(summary_of(result)) if result else "",
-        pace=None
-        if record.is_pipeline
-        else pace_of(
-            state,
-            progress,
-            queued_at=record.submitted if queued_at is None else queued_at,
-            started=started,
-            ended=ended,
-        ),
+        pace=None if record.is_pipeline else pace_of(state, progress, queued_at=queued, started=started, ended=ended),
         failure=_failure(failure, mask) if failure else None,
         errors=_errors(result.errors, mask) if result else [],
         skipped=result.skipped if result else 0,
@@ -87,6 +77,12 @@ def job_of(
         notes=[mask.printable(note) for note in record.notes],
         links=_links(record.job_id),
     )
+
+
+def _progress(record: JobRecord, status: JobStatus | None, result: JobResult | None) -> Progress:
+    progress = result.progress if result else status.progress if status else Progress()
+    # What was taken over is known before a leader counts.
+    return msgspec.structs.replace(progress, resumed=record.resumed.mini_batches) if record.resumed else progress
 
 
 def _priority(record: JobRecord, status: JobStatus | None) -> Priority:

@@ -10,7 +10,7 @@ from parallelrun_core.errors import CorruptLog
 from parallelrun_core.folder.costs import budget_usd
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import Closing, last_closing, read_length
-from parallelrun_core.folder.records import JobRecord
+from parallelrun_core.folder.records import JobRecord, Reopening
 from parallelrun_core.plurals import counted
 from parallelrun_core.wire.outcome import LostRows
 from parallelrun_master.leader.job_context import JobContext
@@ -52,19 +52,7 @@ def recover(
     queue.generation = reopening.generation if reopening is not None else 0
     if queue.published_generation() > queue.generation:
         raise CorruptLog(f"{folder.layout.reopening(queue.published_generation())} is missing")
-    errors = ErrorGroups(reports.mask)
-    retries_items = any(each.retry_items for each in reopenings)
-    ledger = Ledger(
-        folder.path, queue, queue.term, reports.tries, errors, generation=queue.generation, lost=lost,
-        retries_items=retries_items,
-    )  # fmt: skip
-    ledger.progress.budget_usd = budget_usd(record, reopenings)
-    leadership.durable_before = ledger.decided.count
-    if (size := record.job_spec().size).unit == "rows":
-        ledger.decided.typical_items = size.number or 1
-    for each in reopenings:  # a retry that was interrupted is still to be done
-        if each.retry_failed:
-            ledger.reopen(each.generation, each.mini_batches, items=each.retry_items)
+    ledger = _open_ledger(leadership, folder, record, reports, reopenings, lost=lost)
     job = JobContext(
         redis,
         leadership,
@@ -75,20 +63,48 @@ def recover(
         warnings=JobWarnings.open(folder.path, leadership.queue.term, ledger.decided, reports.mask),
         reopening=reopening,
     )
-    for damage in ledger.damage:
-        job.damaged(f"{damage}: what was recorded there is taken from the journals of the nodes, or run again")
-    if ledger.lost:
-        numbers = ledger.lost
-        job.damaged(
-            f"the rows of {counted(len(numbers), 'mini-batch')} were lost; these are run again",
-            mini_batches=numbers[:500],
-        )
+    _tell_of_damage(job, ledger)
     if queue.term > 1 and (ledger.damage or not queue.checkpoint()):  # Redis has forgotten it, or the disk
         recover_journals(job)
     taken_over = record.resumed.mini_batches if record.resumed else 0
     _continue_progress(job, resumed=max(0, taken_over - len(ledger.times_lost)))
     reports.say(f"Term {queue.term} begins.")
     return job
+
+
+def _open_ledger(
+    leadership: Leadership,
+    folder: JobFolder,
+    record: JobRecord,
+    reports: Reports,
+    reopenings: Sequence[Reopening],
+    *,
+    lost: Sequence[LostRows],
+) -> Ledger:
+    """Begin this term's account of the job: with what was decided before, but for what is to be tried again."""
+    queue = leadership.queue
+    ledger = Ledger(
+        folder.path, queue, queue.term, reports.tries, ErrorGroups(reports.mask), generation=queue.generation,
+        lost=lost, retries_items=any(each.retry_items for each in reopenings),
+    )  # fmt: skip
+    ledger.progress.budget_usd = budget_usd(record, reopenings)
+    leadership.durable_before = ledger.decided.count
+    if (size := record.job_spec().size).unit == "rows":
+        ledger.decided.typical_items = size.number or 1
+    for each in reopenings:  # a retry that was interrupted is still to be done
+        if each.retry_failed:
+            ledger.reopen(each.generation, each.mini_batches, items=each.retry_items)
+    return ledger
+
+
+def _tell_of_damage(job: JobContext, ledger: Ledger) -> None:
+    for damage in ledger.damage:
+        job.damaged(f"{damage}: what was recorded there is taken from the journals of the nodes, or run again")
+    if ledger.lost:
+        job.damaged(
+            f"the rows of {counted(len(ledger.lost), 'mini-batch')} were lost; these are run again",
+            mini_batches=ledger.lost[:_MOST_NAMED],
+        )
 
 
 def _continue_progress(job: JobContext, *, resumed: int) -> None:

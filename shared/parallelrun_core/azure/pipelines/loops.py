@@ -18,7 +18,7 @@ known yet. It becomes the only step of a pipeline, which is the step that the lo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -70,9 +70,7 @@ def read_loop(loop: RawLoop, scope: PipelineScope, read_one: ReadOne) -> tuple[S
         name: PipelineInput(input=name, **_how(source)) if name in sources else _of_turn(source)
         for name, source in step.inputs_from.items()
     }
-    for name, carried in turns.loop.get("carried", {}).items():
-        source = next((each for each in body_sources.values() if each.input == name), None)
-        turns.loop["carried"][name] = {**carried, **(_how(source) if source is not None else {})}
+    _note_how_carried(turns.loop.get("carried", {}), body_sources.values())
     inside = step.model_copy(update={"inputs_from": body_sources, "outputs_to": {name: name for name in outputs}})
     job = {
         "type": "pipeline",
@@ -86,15 +84,16 @@ def read_loop(loop: RawLoop, scope: PipelineScope, read_one: ReadOne) -> tuple[S
     inner = PipelineDraft(job, {}, loop.step.location.pointer, {loop.body.name: draft})
     spec = inner.finish(findings)
     fields = {"type": "pipeline", **spec.model_dump(mode="json", exclude_defaults=True)}
-    read = step.model_copy(
-        update={
-            "type": "pipeline",
-            "job": fields,
-            "inputs_from": {**sources, **turns.sources},
-            "outputs_to": outputs_to,
-        }
-    )
-    return StepDraft(inner, spec), read
+    inputs_from = {**sources, **turns.sources}
+    update = {"type": "pipeline", "job": fields, "inputs_from": inputs_from, "outputs_to": outputs_to}
+    return StepDraft(inner, spec), step.model_copy(update=update)
+
+
+def _note_how_carried(carried_inputs: dict[str, Any], sources: Iterable[PipelineInput]) -> None:
+    """Add to each input that a turn takes over from the one before how the body reads it."""
+    for name, carried in carried_inputs.items():
+        source = next((each for each in sources if each.input == name), None)
+        carried_inputs[name] = {**carried, **(_how(source) if source is not None else {})}
 
 
 def _bound_to_turns(inputs: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:

@@ -45,35 +45,11 @@ def service(
             "jobs can't name images here: in a swarm, PARALLELRUN_DOCKER_KIT is a folder of all machines, not the "
             f"image {settings.kit!r}, with what that has in {KIT}"
         )
-    marks = labels(cluster, launch)
     return {
         "Name": launch.id,
-        "Labels": marks | ({_STACK: settings.stack} if settings.stack else {}),
+        "Labels": labels(cluster, launch) | ({_STACK: settings.stack} if settings.stack else {}),
         "TaskTemplate": {
-            "ContainerSpec": {
-                "Image": image_of(compute, settings, launch),
-                "Command": program(launch),
-                "Args": list(launch.arguments),
-                "Dir": "/",
-                "Healthcheck": {"Test": ["NONE"]},
-                "Env": pairs(environment(compute, settings, launch, _SECRET)),
-                "Labels": marks,
-                "User": "0:0",
-                "Init": True,
-                "ReadOnly": True,
-                "CapabilityDrop": ["ALL"],
-                "CapabilityAdd": [f"CAP_{name}" for name in CAPABILITIES],
-                # Engines before 25 know neither this nor options of a tmpfs, and pass over both.
-                "Privileges": {"NoNewPrivileges": True},
-                "StopSignal": "SIGTERM",
-                "StopGracePeriod": round(compute.stop_seconds * _SECOND_NS),
-                "Mounts": [
-                    *mounts(seen(settings, launch)),
-                    _memory("/tmp", compute.tmp_bytes),  # noqa: S108 - of the container
-                    _memory("/dev/shm", compute.shm_bytes),  # noqa: S108 - of the container
-                ],
-                **({"Secrets": [_secret(settings, secret_id)]} if settings.redis_secret else {}),
-            },
+            "ContainerSpec": _container(compute, settings, cluster, launch, secret_id),
             "Resources": _resources(compute),
             "RestartPolicy": {"Condition": "none"},
             "Placement": {"Constraints": list(compute.constraints)},
@@ -82,6 +58,35 @@ def service(
         "Mode": {"Replicated": {"Replicas": 1}},
         # Nobody connects to a node: no address for the service beside that of its container.
         "EndpointSpec": {"Mode": "dnsrr"},
+    }
+
+
+def _container(
+    compute: SwarmCompute, settings: DockerSettings, cluster: str, launch: Launch, secret_id: str
+) -> dict[str, Any]:
+    return {
+        "Image": image_of(compute, settings, launch),
+        "Command": program(launch),
+        "Args": list(launch.arguments),
+        "Dir": "/",
+        "Healthcheck": {"Test": ["NONE"]},
+        "Env": pairs(environment(compute, settings, launch, _SECRET)),
+        "Labels": labels(cluster, launch),
+        "User": "0:0",
+        "Init": True,
+        "ReadOnly": True,
+        "CapabilityDrop": ["ALL"],
+        "CapabilityAdd": [f"CAP_{name}" for name in CAPABILITIES],
+        # Engines before 25 know neither this nor options of a tmpfs, and pass over both.
+        "Privileges": {"NoNewPrivileges": True},
+        "StopSignal": "SIGTERM",
+        "StopGracePeriod": round(compute.stop_seconds * _SECOND_NS),
+        "Mounts": [
+            *mounts(seen(settings, launch)),
+            _memory("/tmp", compute.tmp_bytes),  # noqa: S108 - of the container
+            _memory("/dev/shm", compute.shm_bytes),  # noqa: S108 - of the container
+        ],
+        **({"Secrets": [_secret(settings, secret_id)]} if settings.redis_secret else {}),
     }
 
 
