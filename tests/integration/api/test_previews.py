@@ -128,7 +128,7 @@ def check_output_table(redis_url: str, root: Path, site: Site, *, without: str =
         (outputs[0] / "wide.csv").write_text(f"{wide}\n" + 1000 * "1\n")
         answer = api.get(url, params={"path": "wide.csv", "rows": 1000}, timeout=60)
         assert (answer.status_code, len(answer.content) < 32 << 20) == (200, True)
-        assert "too long" in answer.json()["errors"][0]
+        assert 0 < len(answer.json()["rows"]) < 100
 
 
 def check_swapped(api: httpx.Client, url: str, outputs: Path, target: Path) -> None:

@@ -20,6 +20,8 @@ from parallelrun_worker.tables.unpacking import MOST_MAGIC_BYTES, compression_of
 
 _MOST_CHARACTERS = 200
 _MOST_VALUES = 100_000
+_MOST_IN_NAMES = 4 << 20
+"""Characters of the names of columns, which are in each row."""
 _WORDS = {"gz": "gzip", "bz2": "bzip2", "zst": "zstandard"}
 
 
@@ -40,6 +42,7 @@ def main() -> int:
             errors.append(str(error)[:2000])
             continue
         most = min(most, max(1, _MOST_VALUES // max(1, len(frame.columns))))
+        most = min(most, max(1, _MOST_IN_NAMES // max(1, sum(len(str(name)) for name in frame.columns))))
         frames.append(frame.head(max(0, most - count)))
         count += len(frame)
     print(json.dumps({
