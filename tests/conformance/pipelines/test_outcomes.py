@@ -31,7 +31,8 @@ from parallelrun_core.folder.job_folder import JobFolder
 from tests.conformance.pipelines.documents import DOCUMENTS, HERE, NOT_RUN
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
-WITHIN_S: Final = 90.0
+WITHIN_S: Final = 240.0
+"""All pipelines are submitted at once, and end within half a minute on a machine that is quiet."""
 
 
 @dataclass
