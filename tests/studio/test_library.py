@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +71,16 @@ def test_assets_are_shown_with_their_versions(opened: Tab, shown: Studio) -> Non
     page.get_by_role("region", name="Table", exact=True).get_by_role("button", name="sales").click()
     page.get_by_role("img", name="sales: 0 to 29").wait_for()
     assert opened.violations() == []
+    opened.open("/library?kind=data&name=rows")
+    inputs = {"data": {"path": "azureml:rows:1"}}
+    job = shown.cluster.submit(GOOD, inputs=shown.cluster.files(4), name="of no asset")
+    body = {"name": "of an asset", "entry_script": "entry.py", "code": str(shown.cluster.code(GOOD)), "inputs": inputs}
+    ask(shown, "POST", "/jobs", body)
+    page.get_by_role("link", name="jobs that use it").click()
+    page.get_by_role("link", name="of an asset").wait_for()
+    assert page.get_by_role("link", name="of no asset").count() == 0
+    shown.cluster.result(job)
+    opened.open("/library")
     page.get_by_role("button", name="Datastores").click()
     page.get_by_role("heading", name="Datastores").wait_for()
     page.get_by_role("button", name="Batch endpoints").click()
@@ -110,6 +121,9 @@ def test_a_datastore_is_made_on_the_page(opened: Tab, shown: Studio) -> None:
     dialog.get_by_role("textbox", name="Document: New datastore").fill("type: s3\nbucket: our-pictures\n")
     dialog.get_by_role("button", name="Create").click()
     page.get_by_role("row", name="pictures").get_by_text("our-pictures").wait_for()
+    page.get_by_role("button", name="Test pictures").click()
+    answer = page.get_by_role("region", name="Test of pictures").get_by_role("listitem")
+    answer.get_by_text("There are no credentials for S3 here").or_(answer.get_by_text("refused")).wait_for()
     assert opened.violations() == []
     ask(shown, "DELETE", "/datastores/pictures", None)
 
@@ -126,10 +140,14 @@ def test_a_batch_endpoint_is_invoked_and_leads_to_its_job(opened: Tab, shown: St
     ask(shown, "PUT", "/batch-endpoints/scores", {})
     ask(shown, "PUT", "/batch-endpoints/scores/deployments/blue?default=true", {"job": job})
     opened.open("/library?kind=endpoints")
-    page.get_by_role("row", name="scores").get_by_text("blue").first.wait_for()
-    page.get_by_role("button", name="Invoke scores").click()
-    dialog = page.get_by_role("dialog", name="Invoke scores")
-    dialog.get_by_role("textbox", name="Document: Invoke scores").fill(f"input: {shown.cluster.files(6)}\n")
+    page.get_by_role("button", name="scores", exact=True).click()
+    deployments = page.get_by_role("region", name="Deployments of scores")
+    deployments.get_by_role("row", name="blue").get_by_text("default").wait_for()
+    deployments.get_by_role("button", name="Invoke blue of scores").click()
+    dialog = page.get_by_role("dialog", name="Invoke blue of scores")
+    document = dialog.get_by_role("textbox", name="Document: Invoke blue of scores")
+    assert document.input_value().startswith("deployment_name: blue\n")
+    document.fill(document.input_value().replace("/path/to/the/files", str(shown.cluster.files(6))))
     assert opened.violations() == []
     dialog.get_by_role("button", name="Invoke", exact=True).click()
     page.wait_for_url("**/jobs/job_*")

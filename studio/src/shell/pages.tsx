@@ -5,7 +5,7 @@ import { Compare } from "../views/compare/compare";
 import { Draft } from "../views/draft/draft";
 import { JobPage } from "../views/job/job_page";
 import { Jobs } from "../views/jobs/jobs";
-import { Library } from "../views/library";
+import { Library } from "../views/library/library";
 import { Schedules } from "../views/schedules";
 import { Nodes } from "../views/nodes";
 import { Lost } from "../views/lost";

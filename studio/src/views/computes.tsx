@@ -1,14 +1,13 @@
 // The computes of the cluster: pools of like nodes, which engines start and stop.
 
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
 import { getJson } from "../api/http";
 import { useLoaded } from "../api/loaded";
 import { apiPath } from "../api/paths";
 import type { Compute } from "../api/types";
 import { DataTable } from "../charts/twin";
 import { Card } from "../parts/card";
-import { asDocument, DocumentDialog } from "../parts/document_dialog";
+import { useDefiner, type Definer } from "../parts/define";
 import { Empty } from "../parts/notice";
 import { count } from "../words/numbers";
 import { moment } from "../words/times";
@@ -17,52 +16,27 @@ const FIRST = "type: local\nmin_instances: 0\nmax_instances: 4\nslots: 1\n";
 const ABOUT =
   "Fields are in docs/computes.md. The provisioner sees it within seconds, and asks its engine again at once.";
 
-const pathOf = (name: string): string => apiPath(`/computes/${encodeURIComponent(name)}`);
-
 export function Computes({ revision }: { revision: number }): JSX.Element | null {
   const { value, reload } = useLoaded(
     "computes",
     (signal) => getJson<{ items: Compute[] }>(apiPath("/computes"), signal),
     revision,
   );
-  const [edited, edit] = useState<Compute | "new" | undefined>(undefined);
+  const definer = useDefiner({ noun: "compute", about: ABOUT, first: FIRST, onDone: reload });
   if (!value) return null;
-  const done = (): void => {
-    edit(undefined);
-    reload();
-  };
   return (
-    <Card
-      title="Computes"
-      aside={
-        <button type="button" onClick={() => edit("new")}>
-          New compute
-        </button>
-      }
-    >
+    <Card title="Computes" aside={definer.create}>
       {value.items.length ? (
-        <Table computes={value.items} edit={edit} />
+        <Table computes={value.items} edit={definer.edit} />
       ) : (
         <Empty>None yet. A compute is a pool of like nodes that an engine starts and stops as jobs need them.</Empty>
       )}
-      {edited && (
-        <DocumentDialog<Compute>
-          title={edited === "new" ? "New compute" : `Edit ${edited.name}`}
-          about={ABOUT}
-          method="PUT"
-          path={pathOf}
-          {...(edited === "new" ? {} : { name: edited.name })}
-          document={edited === "new" ? FIRST : asDocument(edited.definition)}
-          button={edited === "new" ? "Create" : "Change"}
-          onDone={done}
-          onClose={() => edit(undefined)}
-        />
-      )}
+      {definer.dialog}
     </Card>
   );
 }
 
-function Table({ computes, edit }: { computes: Compute[]; edit: (compute: Compute) => void }): JSX.Element {
+function Table({ computes, edit }: { computes: Compute[]; edit: Definer["edit"] }): JSX.Element {
   return (
     <DataTable
       caption="Computes"
@@ -88,9 +62,7 @@ function Table({ computes, edit }: { computes: Compute[]; edit: (compute: Comput
         each.status?.launching ?? "–",
         each.status?.leaving ?? "–",
         <Said of={each} />,
-        <button type="button" aria-label={`Edit ${each.name}`} onClick={() => edit(each)}>
-          Edit
-        </button>,
+        edit(each),
       ])}
     />
   );

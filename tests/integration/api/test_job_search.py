@@ -93,6 +93,16 @@ class TestSearch:
         assert answer.status_code == 422
         assert "more than 100: remove some" in answer.text
 
+    def test_jobs_are_found_by_an_asset_that_they_use(self, api: httpx.Client, site: Site) -> None:
+        data = site.spec()["inputs"]["data"]
+        for name in ("used", "used-too"):
+            body = {"type": "uri_folder", "path": data}
+            assert api.put(f"/v1/assets/data/{name}/versions/1", json=body).status_code in (200, 201)
+        answer = api.post("/v1/jobs", json=site.spec(name="reader", inputs={"data": {"path": "azureml:used:1"}}))
+        assert answer.status_code == 202, answer.text
+        assert names(found(api, asset="azureml:used:1")) == ["reader"]
+        assert names(found(api, asset="azureml:used-too:1")) == []
+
     def test_jobs_of_a_schedule_say_so(self, api: httpx.Client, site: Site) -> None:
         schedule = {"trigger": {"type": "cron", "expression": "30 2 * * *"}, "create_job": site.spec(name="by itself")}
         assert api.put("/v1/schedules/searched", json=schedule).status_code in (200, 201)

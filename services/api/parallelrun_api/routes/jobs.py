@@ -188,6 +188,9 @@ async def search_jobs(
     status: Annotated[JobState | None, Query(description="Only jobs in this state.")] = None,
     tag: Annotated[str, Query(description="Only jobs with this tag: `name` or `name=value`.", max_length=500)] = "",
     compute: Annotated[str, Query(description="Only jobs on this compute.", max_length=200)] = "",
+    asset: Annotated[
+        str, Query(description="Only jobs that use this version of an asset: `azureml:NAME:VERSION`.", max_length=1024)
+    ] = "",
     maker: Annotated[
         str,
         Query(
@@ -212,6 +215,7 @@ async def search_jobs(
         state=status,
         tag=tag,
         compute=compute,
+        asset=asset,
         maker=maker,
         owner=CURRENT.get().only_owner if CURRENT.get().only_owner is not None else owner,
         since=_epoch(since, float("-inf")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -47,6 +47,8 @@ class JobQuery:
     tag: str = ""
     """`name` or `name=value`."""
     compute: str = ""
+    asset: str = ""
+    """The name of an asset, as `azureml:rows:3`, that is among what the job reads or runs in."""
     maker: str = ""
     """`schedule`, `endpoint` or `pipeline`, or one of them, as `schedule:nightly`."""
     owner: str | None = None
@@ -69,6 +71,7 @@ class _Card:
     name: str
     script: str
     tags: dict[str, str]
+    assets: frozenset[str]
     compute: str
     owner: str
     parent: ParentStep | None
@@ -89,6 +92,7 @@ class _Card:
             and (not kind or (self.maker is not None and self.maker.kind == kind and name in ("", self.maker.name)))
             and (not tag or (tag in self.tags and value in ("", self.tags[tag])))
             and query.compute in ("", self.compute)
+            and (not query.asset or query.asset in self.assets)
             and query.owner in (None, self.owner)
             and query.since <= self.submitted <= query.until
         )
@@ -202,6 +206,7 @@ def _card_of(record: JobRecord, tags: dict[str, str]) -> _Card:
         name=name,
         script=script,
         tags=tags,
+        assets=frozenset(_assets_in(spec)),
         compute=compute,
         owner=record.owner,
         parent=parent,
@@ -209,6 +214,18 @@ def _card_of(record: JobRecord, tags: dict[str, str]) -> _Card:
         submitted=record.submitted,
         text=" ".join(parts).lower(),
     )
+
+
+def _assets_in(spec: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of the assets in the spec of a job, or in those of a pipeline's steps."""
+    for each in (spec.get("inputs") or {}).values():
+        if isinstance(each, dict) and each.get("asset"):
+            yield str(each["asset"])
+    if isinstance(environment := spec.get("environment"), dict) and environment.get("name"):
+        yield "azureml:" + str(environment["name"]).removeprefix("azureml:")
+    for step in (spec.get("steps") or {}).values():
+        if isinstance(step, dict):
+            yield from _assets_in(step.get("job") or {})
 
 
 def _maker_of(record: JobRecord) -> JobMaker | None:

@@ -15,7 +15,7 @@ export const RANGES: Record<string, { title: string; seconds: number }> = {
 };
 
 /** What the server filters by beside words, a state and a time, each by a word in the URL. */
-export const NARROWING = ["maker", "owner", "compute", "tag", "parent"];
+export const NARROWING = ["maker", "owner", "compute", "asset", "tag", "parent"];
 
 export function questionOf(query: URLSearchParams, now: number): Query {
   const range = RANGES[query.get("range") ?? ""];

@@ -1,0 +1,35 @@
+// What jobs are made of and read: assets of each type with their versions, datastores, batch endpoints. The URL says which.
+
+import type { JSX } from "preact";
+import { Choice } from "../../parts/choice";
+import { ask, place } from "../../shell/router";
+import { Assets } from "./assets";
+import { Datastores } from "./datastores";
+import { Endpoints } from "./endpoints";
+
+const KINDS: Record<string, string> = {
+  data: "Data",
+  model: "Models",
+  environment: "Environments",
+  component: "Components",
+  datastores: "Datastores",
+  endpoints: "Batch endpoints",
+};
+
+export function Library(): JSX.Element {
+  const kind = place.value.query.get("kind") ?? "data";
+  const choose = (each: string): void => ask({ kind: each, name: "" });
+  return (
+    <div class="page stack">
+      <h1>Library</h1>
+      <Choice label="Kind" value={kind} options={KINDS} onChange={choose} />
+      {kind === "datastores" ? (
+        <Datastores />
+      ) : kind === "endpoints" ? (
+        <Endpoints />
+      ) : (
+        <Assets key={kind} kind={kind} title={KINDS[kind] ?? kind} />
+      )}
+    </div>
+  );
+}
