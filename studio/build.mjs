@@ -14,6 +14,11 @@ await build({
   minify: true,
   format: "esm",
   target: "es2022",
+  // Calls of `h`, which are shorter than those of the JSX runtime that the types are checked with.
+  tsconfigRaw: {},
+  jsxFactory: "h",
+  jsxFragment: "Fragment",
+  inject: ["src/jsx.ts"],
   charset: "utf8",
   legalComments: "none", // all of them, in full, are in licenses.txt
   outdir: out,

@@ -2,9 +2,8 @@
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { sendText, type Problem } from "../api/http";
-import { Dialog } from "./dialog";
-import { Trouble } from "./notice";
+import { sendText } from "../api/http";
+import { Question } from "./question";
 
 interface Props<Answer> {
   title: string;
@@ -24,19 +23,9 @@ export function DocumentDialog<Answer>(props: Props<Answer>): JSX.Element {
   const { title, about, method, path, button, onDone, onClose } = props;
   const [name, setName] = useState(props.name ?? "");
   const [text, setText] = useState(props.document);
-  const [isBusy, setBusy] = useState(false);
-  const [problem, tell] = useState<Problem | undefined>(undefined);
-  const act = async (): Promise<void> => {
-    setBusy(true);
-    try {
-      onDone(await sendText<Answer>(path(name.trim()), text, undefined, method));
-    } catch (error) {
-      tell(error as Problem);
-      setBusy(false);
-    }
-  };
+  const act = (): Promise<void> => sendText<Answer>(path(name.trim()), text, undefined, method).then(onDone);
   return (
-    <Dialog title={title} onClose={onClose}>
+    <Question title={title} button={button} isDisabled={!name.trim()} act={act} onClose={onClose}>
       <p>{about}</p>
       {props.name === undefined && (
         <label class="pick">
@@ -52,16 +41,7 @@ export function DocumentDialog<Answer>(props: Props<Answer>): JSX.Element {
         value={text}
         onInput={(event) => setText(event.currentTarget.value)}
       />
-      {problem && <Trouble problem={problem} />}
-      <div class="actions">
-        <button type="button" onClick={onClose}>
-          Leave it
-        </button>
-        <button type="button" class="main" disabled={isBusy || !name.trim()} onClick={() => void act()}>
-          {button}
-        </button>
-      </div>
-    </Dialog>
+    </Question>
   );
 }
 

@@ -2,12 +2,13 @@
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { send, type Problem } from "../../api/http";
+import { send } from "../../api/http";
 import { isOver, type LiveJob } from "../../api/live";
 import { filePath, jobPath } from "../../api/paths";
 import type { Job } from "../../api/types";
+import { Command } from "../../parts/command";
 import { Copy } from "../../parts/copy";
-import { Dialog } from "../../parts/dialog";
+import { Question } from "../../parts/question";
 import { Icon, type IconName } from "../../parts/icon";
 import { hasNotices, wantNotice, wantsNotice } from "../../shell/tab_title";
 import { count, counted } from "../../words/numbers";
@@ -143,51 +144,23 @@ interface ConfirmProps {
 }
 
 function Confirm({ job, action, live, onClose }: ConfirmProps): JSX.Element {
-  const [problem, tell] = useState<Problem | undefined>(undefined);
-  const [isBusy, setBusy] = useState(false);
-  const act = async (): Promise<void> => {
-    setBusy(true);
-    try {
-      await send("POST", `${jobPath(job.id)}:${action.verb}`);
-      onClose();
-      live.restart();
-    } catch (error) {
-      tell(error as Problem);
-    }
-    setBusy(false);
-  };
-  const command = `parallelrun job ${action.verb} ${job.id}`;
+  const act = (): Promise<void> => send("POST", `${jobPath(job.id)}:${action.verb}`).then(live.restart);
   return (
-    <Dialog title={`${action.title} ${titleOf(job)}?`} onClose={onClose}>
+    <Question
+      title={`${action.title} ${titleOf(job)}?`}
+      button={action.title}
+      isGrave={action.isGrave}
+      act={act}
+      onClose={onClose}
+    >
       <p>{action.question}</p>
       {action.warning && (
         <p class="notice failed">
           {action.warning} <a href={`/new?from=${job.id}&resume_from=1`}>Run again, with changes</a>
         </p>
       )}
-      <p class="command">
-        <code>{command}</code>
-        <Copy text={command} label="Copy this command" />
-      </p>
-      {problem && (
-        <p class="trouble" role="alert">
-          {problem.message}
-        </p>
-      )}
-      <div class="actions">
-        <button type="button" onClick={onClose}>
-          Leave it
-        </button>
-        <button
-          type="button"
-          class={action.isGrave ? "main grave" : "main"}
-          disabled={isBusy}
-          onClick={() => void act()}
-        >
-          {action.title}
-        </button>
-      </div>
-    </Dialog>
+      <Command text={`parallelrun job ${action.verb} ${job.id}`} />
+    </Question>
   );
 }
 

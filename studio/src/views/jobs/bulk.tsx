@@ -2,9 +2,9 @@
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { send, type Problem } from "../../api/http";
+import { Problem, send } from "../../api/http";
 import { jobPath } from "../../api/paths";
-import { Dialog } from "../../parts/dialog";
+import { Question } from "../../parts/question";
 import { counted } from "../../words/numbers";
 import { changeOf } from "./tags";
 
@@ -55,26 +55,27 @@ export function Bulk({ chosen, onDone }: Props): JSX.Element {
 }
 
 function Confirm({ verb, chosen, onDone, onClose }: Props & { verb: Verb; onClose: () => void }): JSX.Element {
-  const [refused, tell] = useState<[string, string][]>([]);
-  const [isBusy, setBusy] = useState(false);
   const [tags, setTags] = useState("");
   const { title, question } = VERBS[verb];
   const body = verb === "tag" ? changeOf(tags) : undefined;
   const act = async (): Promise<void> => {
-    setBusy(true);
-    const problems: [string, string][] = [];
+    const refused: Record<string, string> = {};
     for (const id of chosen)
       await (verb === "delete" ? send("DELETE", jobPath(id)) : send("POST", `${jobPath(id)}:${verb}`, body)).catch(
-        (problem: Problem) => problems.push([id, problem.message]),
+        (problem: Problem) => (refused[id] = problem.message),
       );
-    setBusy(false);
-    tell(problems);
-    if (!problems.length) onClose();
-    const refused = new Set(problems.map(([id]) => id));
-    onDone(verb === "delete" ? chosen.filter((id) => !refused.has(id)) : []);
+    onDone(verb === "delete" ? chosen.filter((id) => !refused[id]) : []);
+    const lines = Object.entries(refused).map(([id, why]) => `\`${id}\` ${why}`);
+    if (lines.length) throw new Problem(0, "", `${counted(lines.length, "job")} refused:`, lines);
   };
   return (
-    <Dialog title={`${title}: ${counted(chosen.length, "job")}?`} onClose={onClose}>
+    <Question
+      title={`${title}: ${counted(chosen.length, "job")}?`}
+      button={title}
+      isDisabled={body && !tags.trim()}
+      act={act}
+      onClose={onClose}
+    >
       <p>{question}</p>
       {body && (
         <label class="pick">
@@ -87,25 +88,6 @@ function Confirm({ verb, chosen, onDone, onClose }: Props & { verb: Verb; onClos
           />
         </label>
       )}
-      {refused.length > 0 && (
-        <div class="trouble" role="alert">
-          <ul>
-            {refused.map(([id, why]) => (
-              <li key={id}>
-                <code>{id}</code> {why}
-              </li>
-            ))}
-          </ul>
-        </div>
-      )}
-      <div class="actions">
-        <button type="button" onClick={onClose}>
-          Leave it
-        </button>
-        <button type="button" class="main" disabled={isBusy || (body && !tags.trim())} onClick={() => void act()}>
-          {title}
-        </button>
-      </div>
-    </Dialog>
+    </Question>
   );
 }
