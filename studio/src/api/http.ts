@@ -89,14 +89,13 @@ async function reach(path: string, init: RequestInit): Promise<Response> {
 
 async function problemOf(answer: Response): Promise<Problem> {
   const told = await answer.json().catch(() => ({}));
-  const hints = (told.errors ?? []).map((each: { message: string; hint?: string }) =>
-    each.hint ? `${each.message}: ${each.hint}` : each.message,
-  );
+  const errors: { pointer: string; message: string; hint?: string }[] = told.errors ?? [];
+  const isList = errors.length > 1; // one is all of the detail
   return new Problem(
     answer.status,
     told.code ?? "",
-    told.detail ?? `The server answered with ${answer.status}.`,
-    hints,
+    (isList ? told.title : told.detail) ?? `The server answered with ${answer.status}.`,
+    isList ? errors.map(({ pointer, message, hint }) => `${pointer}: ${message}${hint ? ` (${hint})` : ""}`) : [],
   );
 }
 

@@ -25,11 +25,15 @@ export function Trouble({ problem }: { problem: Problem }): JSX.Element {
         <p>
           <Prose text={problem.message} />
         </p>
-        {problem.hints.map((hint) => (
-          <p key={hint}>
-            <Prose text={hint} />
-          </p>
-        ))}
+        {problem.hints.length > 0 && (
+          <ul class="evidence">
+            {problem.hints.map((hint) => (
+              <li key={hint}>
+                <Prose text={hint} />
+              </li>
+            ))}
+          </ul>
+        )}
       </div>
     </div>
   );

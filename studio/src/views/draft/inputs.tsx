@@ -17,14 +17,12 @@ export function Inputs({ of }: { of: DataPreview }): JSX.Element {
 }
 
 function OneInput({ of }: { of: InputPreview }): JSX.Element {
-  const more = of.is_complete ? "" : " or more";
   return (
     <div class="input-preview">
       <h3>{of.name}</h3>
       <p class="sub">
         {counted(of.files, "file")}
-        {more} in {counted(of.mini_batches, "mini-batch", "mini-batches")}
-        {more}; run() gets {of.kind === "files" || of.read ? "paths of files" : `rows of ${of.kind}`}
+        {of.is_complete ? "" : " or more"}; run() gets {of.kind === "files" ? "paths of files" : `rows of ${of.kind}`}
       </p>
       {of.read && (
         <p class="sub">
