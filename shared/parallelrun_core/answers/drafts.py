@@ -36,8 +36,6 @@ class InputPreview(Answer, kw_only=True, frozen=True):
     columns: list[PreviewColumn]
     rows: list[dict[str, str | None]]
     """The first rows, by column; each value as Python writes it, so `'1'` is a text and `1` a number; null is null."""
-    total_rows: int | None = None
-    """Rows of the whole output; null: its form, such as CSV, doesn't know how many it has, or it is not an output."""
     sampled_from: list[str]
     """Files whose first rows have decided on the types of the columns."""
     encodings: dict[str, int]
@@ -47,6 +45,13 @@ class InputPreview(Answer, kw_only=True, frozen=True):
     warnings: list[str]
     errors: list[str]
     """Why the input, or a part of it, can't be read."""
+
+
+class OutputTable(InputPreview, kw_only=True, frozen=True):
+    """The first rows of an output, as a job that reads it would get them."""
+
+    total_rows: int | None = None
+    """Rows of the whole output; null: its form, such as CSV, doesn't know how many it has."""
 
 
 class DataPreview(Answer, kw_only=True, frozen=True):

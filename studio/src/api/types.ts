@@ -486,8 +486,6 @@ export interface InputPreview {
   columns: PreviewColumn[];
   /** The first rows, by column; each value as Python writes it, so `'1'` is a text and `1` a number; null is null. */
   rows: (Record<string, string | null>)[];
-  /** Rows of the whole output; null: its form, such as CSV, doesn't know how many it has, or it is not an output. */
-  total_rows: number | null;
   /** Files whose first rows have decided on the types of the columns. */
   sampled_from: string[];
   /** Number of the first files in each encoding. */
@@ -1149,6 +1147,38 @@ export interface OutputFile {
   sha256: string;
   /** `sorted`, or `listing` when an input folder was too large to be sorted. */
   order: string;
+}
+
+/** The first rows of an output, as a job that reads it would get them. */
+export interface OutputTable {
+  name: string;
+  path: string;
+  /** `files`: run() gets paths; otherwise the kind of table of which it gets rows. */
+  kind: string;
+  /** The read step that was found out; null if the job has one, or the files look like no table. */
+  read: Record<string, unknown> | null;
+  /** Files that were listed. */
+  files: number;
+  /** Mini-batches of the usual size that these are cut into. */
+  mini_batches: number;
+  /** All files were listed; otherwise there are more. */
+  is_complete: boolean;
+  /** Paths of the first files. */
+  first_files: string[];
+  columns: PreviewColumn[];
+  /** The first rows, by column; each value as Python writes it, so `'1'` is a text and `1` a number; null is null. */
+  rows: (Record<string, string | null>)[];
+  /** Files whose first rows have decided on the types of the columns. */
+  sampled_from: string[];
+  /** Number of the first files in each encoding. */
+  encodings: Record<string, number>;
+  /** Number of the first files with each compression. */
+  compressions: Record<string, number>;
+  warnings: string[];
+  /** Why the input, or a part of it, can't be read. */
+  errors: string[];
+  /** Rows of the whole output; null: its form, such as CSV, doesn't know how many it has. */
+  total_rows: number | null;
 }
 
 /** Pace of a job, and what is left of it, at the time of the answer. */

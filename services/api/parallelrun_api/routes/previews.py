@@ -17,7 +17,7 @@ from parallelrun_api.http.answers import json_answer
 from parallelrun_api.routes.files import outputs_of
 from parallelrun_api.routes.responses import JobId, document_body, problems
 from parallelrun_api.submission.upload import read_document
-from parallelrun_core.answers.drafts import DataPreview, InputPreview, JobExtent, PreviewColumn
+from parallelrun_core.answers.drafts import DataPreview, InputPreview, JobExtent, OutputTable, PreviewColumn
 from parallelrun_core.checks import data_preview
 from parallelrun_core.checks.data_preview import Bounds, preview
 from parallelrun_core.checks.extent import extent_of
@@ -102,7 +102,7 @@ async def plan_job(request: Request, context: Ctx) -> Response:
 @router.get(
     "/jobs/{job_id:job}/output-table",
     summary="Show an output as a table",
-    response_model=InputPreview,
+    response_model=OutputTable,
     responses=problems(400, 403, 404, 429),
 )
 async def show_output_table(
@@ -120,7 +120,6 @@ async def show_output_table(
     spec, bounds = reading.job, _bounds(context, places)
     read = partial(preview, spec, rows, guesses=True, timeout_s=_WAIT_S, bounds=bounds)
     (table,) = await context.previews.run((spec.model_dump_json(), rows, True), read)
-    answer = _answer(table)
     if len(table.rows) < rows:
         total = len(table.rows) if table.is_complete else None
     else:
@@ -128,7 +127,7 @@ async def show_output_table(
         spec = (await run_sync(_reading, document, context.assets.names)).job
         measure = partial(extent_of, spec, timeout_s=_WAIT_S, listing_s=_LISTING_S, bounds=bounds)
         total = (await context.previews.run((spec.model_dump_json(), "plan"), measure)).rows or None
-    return json_answer(msgspec.structs.replace(answer, total_rows=total))
+    return json_answer(OutputTable(**msgspec.structs.asdict(_answer(table)), total_rows=total))
 
 
 def _place_of(context: Context, job_id: str, path: str) -> tuple[Path, Places]:
@@ -196,5 +195,5 @@ def _check_near(spec: JobSpec) -> None:
 
 def _answer(input_preview: data_preview.InputPreview) -> InputPreview:
     columns = [PreviewColumn(**column) for column in input_preview.columns]
-    names = [name for name in InputPreview.__struct_fields__ if name not in {"columns", "total_rows"}]
-    return InputPreview(**{name: getattr(input_preview, name) for name in names}, columns=columns)
+    fields = {name: getattr(input_preview, name) for name in InputPreview.__struct_fields__ if name != "columns"}
+    return InputPreview(**fields, columns=columns)

@@ -5,7 +5,7 @@ import { useState } from "preact/hooks";
 import { getJson } from "../../api/http";
 import { useLoaded } from "../../api/loaded";
 import { jobPath } from "../../api/paths";
-import type { InputPreview, Job } from "../../api/types";
+import type { InputPreview, Job, OutputTable } from "../../api/types";
 import { HeadOf } from "../../parts/head_of";
 import { Shown } from "../../parts/notice";
 import { count, counted, short } from "../../words/numbers";
@@ -16,7 +16,7 @@ export const isTable = (path: string): boolean => /\.(csv|tsv|jsonl|ndjson|parqu
 
 export function Table({ job, path, text }: { job: Job; path: string; text: string }): JSX.Element {
   const loaded = useLoaded(path, (signal) =>
-    getJson<InputPreview>(jobPath(job.id, "/output-table", { path, rows: ROWS }), signal),
+    getJson<OutputTable>(jobPath(job.id, "/output-table", { path, rows: ROWS }), signal),
   );
   return (
     <Shown of={loaded}>
@@ -30,7 +30,7 @@ type Cell = string | null | undefined;
 const shown = (cell: Cell): string => (cell ?? "").replace(/^(['"])(.*)\1$/s, "$2");
 const numberOf = (cell: Cell): number => (cell ? Number(shown(cell)) : NaN);
 
-export function Grid({ of }: { of: InputPreview }): JSX.Element {
+export function Grid({ of }: { of: InputPreview & Partial<OutputTable> }): JSX.Element {
   const [by, sortBy] = useState("");
   const [isUp, turn] = useState(true);
   const [word, narrow] = useState("");
@@ -46,7 +46,7 @@ export function Grid({ of }: { of: InputPreview }): JSX.Element {
           onInput={(event) => narrow(event.currentTarget.value)}
         />{" "}
         {counted(kept.length, "row")} of the first {of.rows.length}
-        {of.total_rows === null || of.rows.length === of.total_rows
+        {of.total_rows == null || of.rows.length === of.total_rows
           ? of.rows.length < ROWS && of.is_complete && ", which are all"
           : `; there are ${count(of.total_rows)}`}
       </p>
