@@ -37,7 +37,7 @@ splitting.py   its records one by one
 
 For JSON lines: json_by_arrow.py, lines to columns by pyarrow.
 
-For Parquet files: parquet_rows.py, ranges of their rows.
+For Parquet files: parquet_rows.py, ranges of their rows; parquet_footer.py, whether a footer is damaged.
 
 Standard library only when imported; pandas, numpy and pyarrow come from the user's environment, when they are first
 needed.

@@ -7,6 +7,7 @@ from typing import Any
 from parallelrun_worker.tables.arrow_columns import FEW, text_objects
 from parallelrun_worker.tables.assembling import frame_of
 from parallelrun_worker.tables.conversion import as_objects
+from parallelrun_worker.tables.parquet_footer import check_footer
 from parallelrun_worker.tables.table_format import Open, Piece, Records
 from parallelrun_worker.tables.values import EXACT_IN_FLOAT
 
@@ -67,9 +68,11 @@ def _table(file: Any, start: int, end: int, columns: list[str] | None) -> Any:
 
 def _repeating(file: Any, start: int, end: int) -> list[str]:
     """The columns of texts whose pages in a range of rows hold little more than numbers of a dictionary."""
-    groups = [file.metadata.row_group(group) for group, low, high in _overlaps(file, start, end)]
+    numbers = [group for group, _, _ in _overlaps(file, start, end)]
+    groups = [file.metadata.row_group(number) for number in numbers]
     if not groups or groups[0].num_columns > _MOST_COLUMNS:
         return []
+    check_footer(file.metadata, numbers)
     texts = {field.name for field in file.schema_arrow if _is_text(field.type)}
     names = [(at, groups[0].column(at).path_in_schema) for at in range(groups[0].num_columns)]
     return [name for at, name in names if name in texts and all(_is_small(group.column(at)) for group in groups)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import os
 from typing import Any, Final
 
 _TAIL: Final = 64 << 10
@@ -14,53 +12,6 @@ _PADDING: Final = 100
 """Some old writers didn't count the header of a column's first page, so readers go on for so many bytes."""
 _GAP: Final = 8 << 10
 """Fewer bytes between two extents cost less than a request."""
-_ENDLESS: Final = 1 << 62
-
-
-class _NothingRead(OSError):
-    """Raised by a file that nothing is to be read of."""
-
-
-class _Unreadable(io.RawIOBase):
-    """A file without content, for a reader that is to look at a footer only."""
-
-    def __init__(self) -> None:
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        self._at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: _ENDLESS}[whence]
-        return self._at
-
-    def tell(self) -> int:
-        return self._at
-
-    def read(self, _size: int = -1, /) -> bytes:
-        raise _NothingRead
-
-
-def check_footer(footer: Any) -> None:
-    """Let pyarrow look at each column of each row group as its reader does, before anybody asks the footer for one.
-
-    Of a damaged one, asking ends the whole process: there, pyarrow passes on no error of the library below it.
-
-    Raises:
-        OSError: the footer is damaged.
-    """
-    import pyarrow.parquet as pq
-
-    file = pq.ParquetFile(_Unreadable(), metadata=footer, pre_buffer=True)  # so all extents are computed at first
-    try:
-        next(file.iter_batches(row_groups=range(footer.num_row_groups)), None)
-    except _NothingRead:
-        pass
-    except (ValueError, NotImplementedError):  # a type that it can't read: workers say so
-        pass
 
 
 def row_groups(footer: Any) -> list[Any]:

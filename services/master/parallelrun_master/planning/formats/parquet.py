@@ -11,8 +11,9 @@ from parallelrun_core.errors import InvalidInput, UnsafePath
 from parallelrun_core.storage.interface import Replaced
 from parallelrun_core.storage.objects.trouble import StoreError
 from parallelrun_core.wire.message import Piece, Remote
-from parallelrun_master.planning.parquet_extents import check_footer, compressed, extents_of, row_groups
+from parallelrun_master.planning.parquet_extents import compressed, extents_of, row_groups
 from parallelrun_master.planning.table_format import DamagedFile, TableCutting
+from parallelrun_worker.tables.parquet_footer import check_footer
 
 _ALL_ROWS: Final = 1 << 62
 

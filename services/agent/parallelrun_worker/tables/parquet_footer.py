@@ -1,0 +1,58 @@
+"""A look at the footer of a Parquet file: whether what it says of columns may be asked for."""
+
+import io
+import os
+from collections.abc import Sequence
+from typing import Any
+
+_ENDLESS = 1 << 62
+
+
+class _NothingRead(OSError):
+    """Raised by a file that nothing is to be read of."""
+
+
+class _Unreadable(io.RawIOBase):
+    """A file without content, for a reader that is to look at a footer only."""
+
+    def __init__(self) -> None:
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        self._at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: _ENDLESS}[whence]
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def read(self, _size: int = -1, /) -> bytes:
+        raise _NothingRead
+
+
+def check_footer(footer: Any, groups: Sequence[int] | None = None) -> None:
+    """Let pyarrow look at each column of each row group as its reader does, before anybody asks the footer for one.
+
+    Of a damaged one, asking ends the whole process: there, pyarrow passes on no error of the library below it.
+
+    Args:
+        footer: the `pyarrow.parquet.FileMetaData` of a file.
+        groups: numbers of the row groups to look at; None: all.
+
+    Raises:
+        OSError: the footer is damaged.
+    """
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(_Unreadable(), metadata=footer, pre_buffer=True)  # so all extents are computed at first
+    try:
+        next(file.iter_batches(row_groups=range(footer.num_row_groups) if groups is None else groups), None)
+    except _NothingRead:
+        pass
+    except (ValueError, NotImplementedError):  # a type that it can't read: workers say so
+        pass
