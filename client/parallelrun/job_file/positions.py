@@ -56,7 +56,10 @@ class Source:
                 message = f"{text} is a number, and the variable has it as {str(value)!r}; quote it to keep it as it is"
                 yield Note(pointer, message)
             elif _LEADING_ZERO.fullmatch(text):
-                yield Note(pointer, f"{text} is read as the decimal number {value:,}; write it without 0 in front")
+                yield Note(
+                    pointer,
+                    f"{text} is read as the decimal number {value:,}; write it without 0 in front, or quote a text",
+                )
 
     def _written(self, pointer: str) -> str:
         part, walked = self._document, ""

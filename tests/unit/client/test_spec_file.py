@@ -15,6 +15,8 @@ inputs: data
 mini_batch_size: 2
 """
 
+_QUOTE = "write it without 0 in front, or quote a text"
+
 
 @pytest.fixture
 def job_file(tmp_path: Path) -> Path:
@@ -52,8 +54,8 @@ def test_assignments_are_applied_in_order(job_file: Path) -> None:
 
 
 @pytest.mark.parametrize("line, pointer, words", [
-    ("mini_batch_size: 010", "/mini_batch_size", "010 is read as the decimal number 10; write it without 0 in front"),
-    ("run_max_try: 003", "/run_max_try", "003 is read as the decimal number 3; write it without 0 in front"),
+    ("mini_batch_size: 010", "/mini_batch_size", "010 is read as the decimal number 10; " + _QUOTE),
+    ("run_max_try: 003", "/run_max_try", "003 is read as the decimal number 3; " + _QUOTE),
     ("environment_variables: {ZIP: 010}", "/environment_variables/ZIP", "010 is a number, and the variable has"),
     ("environment_variables: {RATE: 1.50}", "/environment_variables/RATE", "the variable has it as '1.5'"),
     ("environment_variables: {SIZE: 1_000}", "/environment_variables/SIZE", "the variable has it as '1000'"),
