@@ -89,7 +89,7 @@ def test_rows_of_an_earlier_job_that_are_damaged_are_made_again(cluster: Cluster
     assert result.progress.resumed == len(rows) - 1
     overviews = cluster.folder(later).logs.glob("job_progress_overview.*")
     said = "".join(path.read_text() for path in sorted(overviews))
-    assert "the rows of 1 mini-batches were lost" in said
+    assert "the rows of 1 mini-batch were lost" in said
     assert "Concatenation begins" in said.partition("were lost")[2], "it is found before anything is put together"
 
 

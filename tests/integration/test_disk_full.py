@@ -171,5 +171,5 @@ def test_rows_that_are_not_what_was_committed_are_made_again_at_once() -> None:
         job = cluster.submit(script, inputs=inputs, mini_batch_size=1, look_ahead=False)
         result = cluster.result(job, timeout_s=30)
         assert result.state is JobState.COMPLETED
-        assert result.warnings == ["The rows of 1 mini-batches were lost; these are run again."]
+        assert result.warnings == ["The rows of 1 mini-batch were lost; these are run again."]
         assert Path(result.output).read_text().splitlines() == [str(path) for path in sorted(inputs.iterdir())]

@@ -175,7 +175,7 @@ def test_workers_beyond_the_slots_are_said_and_there_where_an_operator_allows_th
         job = submit(cluster, "job", files=4, max_concurrency_per_instance=3)
         go(cluster, "job")
         result = cluster.result(job)
-        cut = "max_concurrency_per_instance asks for 3 workers on each node, and nodes have 1 slots"
+        cut = "max_concurrency_per_instance asks for 3 workers on each node, and nodes have 1 slot"
         assert any(cut in warning for warning in result.warnings)
         assert cut in overview(cluster)
     with Cluster(nodes=1, slots=1, agent_flags=("--most-slots", "2")) as cluster:
