@@ -44,7 +44,7 @@ def test_a_document_is_checked_as_it_is_typed_and_submitted(opened: Tab, shown: 
     page.get_by_text("The server would accept this parallel job").wait_for()
     assert opened.violations() == []
     page.get_by_role("button", name="Read the first rows").click()
-    page.locator(".input-preview", has_text=re.compile(r"\d files? in .*run\(\) gets")).wait_for()
+    page.locator(".input-preview", has_text=re.compile(r"\d files?;.*run\(\) gets")).wait_for()
     page.get_by_role("button", name="Submit").click()
     page.get_by_role("heading", name="made here").wait_for()
     page.get_by_text("4 items gave 4 rows").wait_for()

@@ -144,7 +144,7 @@ def test_pace_and_time_left_are_of_what_is_decided_since_a_resume(opened: Tab, s
     opened.page.get_by_text(re.compile(r"left: it ends about \d\d:\d\d")).wait_for()
     pace = float(figures(opened)["Pace"].removesuffix("/s"))
     opened.open(f"/jobs?q={job}")
-    opened.page.get_by_text(re.compile(r"left, ends about \d\d:\d\d")).wait_for()
+    opened.page.get_by_text(re.compile(r"^ends about \d\d:\d\d")).wait_for()
     assert 0 < pace <= 7.5
     top = said(shown, "top", job, "--once")
     in_terminal = re.search(r"([\d.]+) items/s", top)

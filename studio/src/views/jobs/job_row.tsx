@@ -62,10 +62,10 @@ export function JobRow({ job, now, isChosen, toggle }: Props): JSX.Element {
         {pace.elapsedS ? duration(pace.elapsedS) : "–"}
         {isOpen && !pace.elapsedS && pace.waitedS > 0 && <span class="sub">waits {duration(pace.waitedS)}</span>}
         {isOpen && pace.leftS !== undefined && (
-          <span class="sub">
-            {duration(pace.leftS)} left
-            {pace.ends && `, ends about ${clock(pace.ends)}`}
-          </span>
+          <>
+            <span class="sub">{duration(pace.leftS)} left</span>
+            {pace.ends && <span class="sub">ends about {clock(pace.ends)}</span>}
+          </>
         )}
       </td>
       <td class="number" title={moment(job.submitted)}>
