@@ -22,7 +22,8 @@ function OneInput({ of }: { of: InputPreview }): JSX.Element {
       <h3>{of.name}</h3>
       <p class="sub">
         {counted(of.files, "file")}
-        {of.is_complete ? "" : " or more"}; run() gets {of.kind === "files" || of.read ? "paths of files" : `rows of ${of.kind}`}
+        {of.is_complete ? "" : " or more"}; run() gets{" "}
+        {of.kind === "files" || of.read ? "paths of files" : `rows of ${of.kind}`}
       </p>
       {of.read && (
         <p class="sub">
