@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.studio.chromium import chromium, require_browser
+from tests.studio.chromium import Tab, chromium, require_browser, tab
 from tests.studio.cluster import Studio, studio
 
 if TYPE_CHECKING:
@@ -28,6 +28,14 @@ def browser() -> Iterator[Browser]:
     """Ends with the module: while it runs, nothing else in this process can have an event loop."""
     with chromium() as running:
         yield running
+
+
+@pytest.fixture
+def opened(browser: Browser, shown: Studio) -> Iterator[Tab]:
+    """A tab that is signed in; a test fails if anything went wrong in it."""
+    with tab(browser, shown.url, cookies=[shown.cookie()]) as opened:
+        yield opened
+    assert opened.troubles == []
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
 import pytest
 
-from tests.studio.chromium import Tab, tab
+from tests.studio.chromium import Tab
 from tests.studio.cluster import Studio
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
-
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300)]
-
-
-@pytest.fixture
-def opened(browser: Browser, shown: Studio) -> Iterator[Tab]:
-    with tab(browser, shown.url, cookies=[shown.cookie()]) as opened:
-        yield opened
-    assert opened.troubles == []
 
 
 def test_chosen_jobs_are_tagged_together_and_found_by_that(opened: Tab, shown: Studio) -> None:

@@ -4,29 +4,17 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import httpx
 import pytest
 
-from tests.studio.chromium import Tab, tab
+from tests.studio.chromium import Tab
 from tests.studio.cluster import GOOD, TOKEN, Studio
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300)]
 
 BAD_INIT = "import nothing_of_this_name\ndef run(mini_batch): ...\n"
-
-
-@pytest.fixture
-def opened(browser: Browser, shown: Studio) -> Iterator[Tab]:
-    with tab(browser, shown.url, cookies=[shown.cookie()]) as opened:
-        yield opened
-    assert opened.troubles == []
 
 
 def test_a_document_is_checked_as_it_is_typed_and_submitted(opened: Tab, shown: Studio) -> None:

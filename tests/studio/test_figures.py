@@ -12,7 +12,7 @@ import pytest
 
 from parallelrun import Client
 from parallelrun.models import Job
-from tests.studio.chromium import Tab, tab
+from tests.studio.chromium import Tab
 from tests.studio.cluster import TOKEN, Studio
 
 if TYPE_CHECKING:
@@ -24,13 +24,6 @@ SUMS_UP = """
 def run(mini_batch):
     return [str(len(mini_batch))]
 """
-
-
-@pytest.fixture
-def opened(browser: Browser, shown: Studio) -> Iterator[Tab]:
-    with tab(browser, shown.url, cookies=[shown.cookie()]) as opened:
-        yield opened
-    assert opened.troubles == []
 
 
 @pytest.fixture

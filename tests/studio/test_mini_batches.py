@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
 
-from tests.studio.chromium import NARROW, WIDE, Tab, tab
+from tests.studio.chromium import NARROW, WIDE, Tab
 from tests.studio.cluster import BROKEN, Studio
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
-
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300)]
-
-
-@pytest.fixture
-def opened(browser: Browser, shown: Studio) -> Iterator[Tab]:
-    with tab(browser, shown.url, cookies=[shown.cookie()]) as opened:
-        yield opened
-    assert opened.troubles == []
 
 
 def test_mini_batches_are_searched_by_the_name_of_an_input(opened: Tab, shown: Studio) -> None:

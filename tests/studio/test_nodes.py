@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import httpx
 import pytest
 
-from tests.studio.chromium import NARROW, Tab, tab
+from tests.studio.chromium import NARROW, Tab
 from tests.studio.cluster import TOKEN, Studio
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
-
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300)]
-
-
-@pytest.fixture
-def opened(browser: Browser, shown: Studio) -> Iterator[Tab]:
-    with tab(browser, shown.url, cookies=[shown.cookie()]) as opened:
-        yield opened
-    assert opened.troubles == []
 
 
 def test_nodes_of_a_job_stand_side_by_side_with_what_they_use(opened: Tab, shown: Studio) -> None:

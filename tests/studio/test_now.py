@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import httpx
 import pytest
 
-from tests.studio.chromium import Tab, tab
+from tests.studio.chromium import Tab
 from tests.studio.cluster import TOKEN, Studio
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -43,13 +40,6 @@ def hanging(shown: Studio) -> Iterator[str]:
     yield job
     flag.touch()
     shown.cluster.result(job)
-
-
-@pytest.fixture
-def opened(browser: Browser, shown: Studio) -> Iterator[Tab]:
-    with tab(browser, shown.url, cookies=[shown.cookie()]) as opened:
-        yield opened
-    assert opened.troubles == []
 
 
 def test_a_try_that_runs_now_is_in_the_timeline_with_its_worker_and_since_when(

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 
-from tests.studio.chromium import NARROW, Tab, tab
+from tests.studio.chromium import NARROW, Tab
 from tests.studio.cluster import GOOD, Studio
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
 
 REASON: Final = "/models/resnet-50/weights.bin is missing on this node, and no other node of this compute has had it"
 MESSAGE: Final = f"the model is not here: {REASON}"
@@ -35,13 +31,6 @@ def fails(shown: Studio) -> str:
     job = shown.cluster.submit_pipeline(GOOD, steps, name="fails")
     shown.cluster.result(job)
     return job
-
-
-@pytest.fixture
-def opened(browser: Browser, shown: Studio) -> Iterator[Tab]:
-    with tab(browser, shown.url, cookies=[shown.cookie()]) as opened:
-        yield opened
-    assert opened.troubles == []
 
 
 def test_steps_are_coloured_by_state_and_say_the_whole_reason(opened: Tab, fails: str) -> None:

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
 import pytest
 
 from parallelrun_core.folder.control import read_control
 from parallelrun_core.wire.states import JobState
-from tests.studio.chromium import Tab, tab
+from tests.studio.chromium import Tab
 from tests.studio.cluster import Studio
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
-
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300)]
-
-
-@pytest.fixture
-def opened(browser: Browser, shown: Studio) -> Iterator[Tab]:
-    with tab(browser, shown.url, cookies=[shown.cookie()]) as opened:
-        yield opened
-    assert opened.troubles == []
 
 
 def test_a_job_is_paused_says_why_it_does_not_run_gets_a_priority_and_goes_on(opened: Tab, shown: Studio) -> None:

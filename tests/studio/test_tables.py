@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import httpx
 import pytest
 
-from tests.studio.chromium import NARROW, Tab, tab
+from tests.studio.chromium import NARROW, Tab
 from tests.studio.cluster import TOKEN, Studio
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -43,13 +39,6 @@ def writes(shown: Studio) -> str:
     job = shown.cluster.submit(WRITES, inputs=shown.cluster.files(1), name="writes", mini_batch_size=1)
     shown.cluster.result(job)
     return job
-
-
-@pytest.fixture
-def opened(browser: Browser, shown: Studio) -> Iterator[Tab]:
-    with tab(browser, shown.url, cookies=[shown.cookie()]) as opened:
-        yield opened
-    assert opened.troubles == []
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "avro"])

@@ -1,14 +1,17 @@
 // Which path shows which view.
 
 import type { JSX } from "preact";
-import { Compare } from "../views/compare/compare";
-import { Draft } from "../views/draft/draft";
+import { lazy } from "../parts/lazy";
 import { JobPage } from "../views/job/job_page";
 import { Jobs } from "../views/jobs/jobs";
-import { Library } from "../views/library/library";
-import { Schedules } from "../views/schedules";
-import { Nodes } from "../views/nodes";
 import { Lost } from "../views/lost";
+
+const morePages = () => import("../views/more_pages");
+const Compare = lazy(async () => (await morePages()).Compare);
+const Draft = lazy(async () => (await morePages()).Draft);
+const Library = lazy(async () => (await morePages()).Library);
+const Nodes = lazy(async () => (await morePages()).Nodes);
+const Schedules = lazy(async () => (await morePages()).Schedules);
 
 interface Page {
   title: string;

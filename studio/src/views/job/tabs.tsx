@@ -3,19 +3,22 @@
 import type { ComponentType, JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Job } from "../../api/types";
+import { lazy } from "../../parts/lazy";
 import type { TabProps } from "./tab_props";
-import { AdviceTab } from "./advice/advice_tab";
-import { Events } from "./events";
 import { Logs } from "./logs/logs";
 import { MiniBatches } from "./mini_batches/mini_batches";
 import { ofStep } from "./of_step";
-import { Outputs } from "./outputs";
 import { Overview } from "./overview/overview";
-import { Parameters } from "./parameters";
-import { ProfileTab } from "./profile/profile_tab";
-import { Resources } from "./resources/resources";
 import { StepsInTime } from "./timeline/steps_in_time";
 import { TimelineTab } from "./timeline/timeline_tab";
+
+const moreTabs = () => import("./more_tabs");
+const AdviceTab = lazy(async () => (await moreTabs()).AdviceTab);
+const Events = lazy(async () => (await moreTabs()).Events);
+const Outputs = lazy(async () => (await moreTabs()).Outputs);
+const Parameters = lazy(async () => (await moreTabs()).Parameters);
+const ProfileTab = lazy(async () => (await moreTabs()).ProfileTab);
+const Resources = lazy(async () => (await moreTabs()).Resources);
 
 export interface Tab {
   path: string;
