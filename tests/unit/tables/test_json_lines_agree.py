@@ -13,6 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from parallelrun_worker.tables import json_by_arrow
 from parallelrun_worker.tables.arrow_arrays import arrow_of
 from parallelrun_worker.tables.formats import json_lines
 from parallelrun_worker.tables.inference import Kind
@@ -126,3 +127,17 @@ def test_json_lines_of_a_file_are_the_same_without_pyarrows_parser(tmp_path: Pat
     fast = table.read(pieces)
     with patch.object(json_lines, "read_table", side_effect=NotPlain):
         pd.testing.assert_frame_equal(fast, table.read(pieces))
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_json_lines_are_looked_at_across_what_fits_into_a_cache(end: str) -> None:
+    """A line that ends, or an object that goes on, just where one block of bytes follows another."""
+    block = json_by_arrow._LOOKED_AT_ONCE
+    schema = Schema(["a"], [{"kind": "string"}])
+    for first in range(block - 4, block + 5):
+        line = f'{{"a":"{"x" * (first - 8)}"}}{end}'
+        whole = f'{line}{{"a":"y"}}{end}'.encode()
+        assert read_table(whole, schema).to_pydict()["a"][1:] == ["y"]
+        odd = f'{{"a":"{"x" * (first - 8)}"{end}}}{end}'  # one object of two lines, then two objects on a line
+        with pytest.raises(NotPlain):
+            read_table(f'{odd}{{"a":"y"}}{{"a":"z"}}{end}'.encode(), schema)
