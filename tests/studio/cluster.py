@@ -51,10 +51,10 @@ class Studio:
     def url(self) -> str:
         return self.cluster.api_url
 
-    def cookie(self) -> dict[str, Any]:
+    def cookie(self, token: str = TOKEN) -> dict[str, Any]:
         """What a browser has after it has signed in."""
         connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=30)
-        connection.request("POST", "/v1/session", json.dumps({"token": TOKEN}), {"Content-Type": "application/json"})
+        connection.request("POST", "/v1/session", json.dumps({"token": token}), {"Content-Type": "application/json"})
         answer = connection.getresponse()
         assert answer.status == 200, answer.read()
         name, _, value = str(answer.getheader("Set-Cookie")).partition(";")[0].partition("=")

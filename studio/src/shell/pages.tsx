@@ -1,6 +1,7 @@
 // Which path shows which view.
 
 import type { JSX } from "preact";
+import { session } from "../api/session";
 import { lazy } from "../parts/lazy";
 import { JobPage } from "../views/job/job_page";
 import { Jobs } from "../views/jobs/jobs";
@@ -11,6 +12,7 @@ const Compare = lazy(async () => (await morePages()).Compare);
 const Draft = lazy(async () => (await morePages()).Draft);
 const Library = lazy(async () => (await morePages()).Library);
 const Nodes = lazy(async () => (await morePages()).Nodes);
+const People = lazy(async () => (await morePages()).People);
 const Schedules = lazy(async () => (await morePages()).Schedules);
 
 interface Page {
@@ -27,6 +29,7 @@ export function pageOf(path: string): Page {
     if (noun === "schedules" && !id) return { title: "Schedules", view: <Schedules /> };
     if (noun === "library" && !id) return { title: "Library", view: <Library /> };
     if (noun === "new" && !id) return { title: "New job", view: <Draft /> };
+    if (noun === "people" && !id && session.value?.has_people) return { title: "People", view: <People /> };
     if (noun === "compare" && !id) return { title: "Compare jobs", view: <Compare /> };
   }
   return { title: "Nothing here", view: <Lost /> };

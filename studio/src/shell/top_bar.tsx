@@ -15,6 +15,8 @@ const NOUNS = [
   { path: "/library", title: "Library" },
   { path: "/nodes", title: "Nodes" },
 ];
+/** For clusters that several people share. */
+const SHARED = { path: "/people", title: "People" };
 const THEME_ICONS: Record<string, IconName> = { system: "system", light: "sun", dark: "moon" };
 
 export function TopBar(): JSX.Element {
@@ -29,7 +31,7 @@ export function TopBar(): JSX.Element {
         <span>ParallelRun</span>
       </a>
       <nav aria-label="Pages">
-        {NOUNS.map((noun) => (
+        {(session.value?.has_people ? [...NOUNS, SHARED] : NOUNS).map((noun) => (
           <a key={noun.path} href={noun.path} aria-current={isAt(path, noun.path) ? "page" : undefined}>
             {noun.title}
           </a>

@@ -4,4 +4,5 @@ export { Compare } from "./compare/compare";
 export { Draft } from "./draft/draft";
 export { Library } from "./library/library";
 export { Nodes } from "./nodes";
+export { People } from "./people/people";
 export { Schedules } from "./schedules";

@@ -345,6 +345,9 @@ def test_the_use_of_the_cluster_by_week_and_person(redis_url: str, redis: Redis,
             '2026-W47,"anna",1.0,0.0,0.5,,3000',
         ]
         assert {each["owner"] for each in accepted(people.anna.get("/v1/usage"))["items"]} == {"anna"}
+        for name in ("anna", "bert", "everybody"):
+            accepted(people.operator.put(f"/v1/quotas/{name}", json={"jobs": 5}))
+        assert [each["name"] for each in accepted(people.anna.get("/v1/quotas"))["items"]] == ["anna", "everybody"]
 
 
 def test_a_submission_over_a_quota_is_refused_in_words(

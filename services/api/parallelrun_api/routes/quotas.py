@@ -15,6 +15,7 @@ from parallelrun_api.people.person import CURRENT
 from parallelrun_api.people.quotas import QuotaLimits as Definition
 from parallelrun_api.routes.responses import problems
 from parallelrun_core.answers.people import Quota, QuotaList
+from parallelrun_core.store.slot_quotas import EVERYBODY
 
 router = APIRouter(prefix="/v1", tags=["tokens"])
 
@@ -23,9 +24,10 @@ Name = Annotated[str, Path(description="An owner, or `everybody`.", pattern=NAME
 
 @router.get("/quotas", summary="List quotas", response_model=QuotaList, responses=problems())
 def list_quotas(context: Ctx) -> Response:
-    """All quotas, by name."""
-    quotas = context.quotas.documents
-    return json_answer(QuotaList(items=[Quota(**asdict(quotas.get(name))) for name in quotas.names()]))
+    """All quotas, by name. Where people see only what is their own, only theirs and that of everybody."""
+    person, quotas = CURRENT.get(), context.quotas.documents
+    names = [name for name in quotas.names() if name == EVERYBODY or person.may_see(name)]
+    return json_answer(QuotaList(items=[Quota(**asdict(quotas.get(name))) for name in names]))
 
 
 @router.put(
