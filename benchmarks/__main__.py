@@ -34,6 +34,7 @@ BENCHMARKS = {
     "table": "large tables, counted and added up, compared with pandas: speed, memory",
     "arrow": "reading of tables in each form that run() may have, beside bare loops: CPU of one process",
     "cold": "a trivial job from nothing, beside one process that imports the usual libraries",
+    "idle": "what a cluster in the background costs while nobody submits anything: CPU and memory",
     "latency": "one trivial job, on a warm cluster and from nothing",
     "models": "memory of the weights that workers of one node read: mapped, and loaded by each",
     "fairness": "a small job behind a long one: how soon it begins, and what that costs the long one",

@@ -26,6 +26,8 @@ _NAMES: Final = ("redis-server", "valkey-server")
 _VERSION: Final = re.compile(r"\bv=(\d+)\.(\d+)")
 _PROBE_S: Final = 5.0
 _POLL_EVERY_S: Final = 0.005
+_CHECKS_PER_S: Final = 2
+"""How often the server looks for what is due, such as a sync or the end of a blocking read; by itself, ten times."""
 # The kernel's field for a socket's path is not much longer.
 _MAX_SOCKET_PATH_BYTES: Final = 100
 
@@ -66,6 +68,7 @@ class RedisServer:
             "save": "",
             "maxmemory-policy": "noeviction",
             "daemonize": "no",
+            "hz": str(_CHECKS_PER_S),
         }
         if self.acl is not None:
             settings["aclfile"] = str(self.acl)

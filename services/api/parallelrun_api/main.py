@@ -6,7 +6,7 @@ import asyncio
 import signal
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, cast
 
@@ -33,6 +33,9 @@ log = telemetry.logger()
 
 _GRACE_S: Final = 10
 _SWEEP_EVERY_S: Final = 1.0
+_TICK_EVERY_S: Final = 1.0
+_TICKS_OF_UVICORN: Final = 10
+"""How many of its own ticks uvicorn counts in that time."""
 _BACKLOG: Final = 2048
 _ACCEPTED_AT_ONCE: Final = 32
 """asyncio goes on accepting for as long as the backlog says, before those that were ended are closed."""
@@ -106,17 +109,27 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self.exit_code = 0
         self._context = context
+        self._is_stopping = asyncio.Event()
 
     def stop(self, exit_code: int = 0) -> None:
         """Answer the open requests, and end."""
         self.exit_code = exit_code
         self.should_exit = True
+        self._is_stopping.set()
         self._context.stop()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         for listener in sockets or ():
             listener.listen(_BACKLOG)  # the kernel's queue was made as short as the number that is accepted at once
+
+    async def main_loop(self) -> None:
+        """Wait for the end, and renew the `date` of answers each second: uvicorn's own loop wakes all the time."""
+        ticks = 0
+        while not await self.on_tick(ticks):
+            ticks += _TICKS_OF_UVICORN
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._is_stopping.wait(), _TICK_EVERY_S)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

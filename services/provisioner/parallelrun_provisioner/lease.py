@@ -17,7 +17,8 @@ _PER_LEASE: Final = 4
 
 
 class LeaseKeeper:
-    """Renews a lease from a thread of its own, which ends with the process. It never takes back one that was lost.
+    """Renews a lease from a thread of its own, which begins when it is first needed and ends with the process. It never
+    takes back one that was lost.
 
     Without it, two provisioners would take turns at each call of a slow engine, and neither would remember anything.
     """
@@ -27,12 +28,15 @@ class LeaseKeeper:
         self._lease_s = lease_s
         self._until = 0.0
         self._is_over = Event()
-        Thread(target=self._run, name="lease", daemon=True).start()
+        self._thread: Thread | None = None
 
     @contextmanager
     def keeping(self) -> Iterator[None]:
         """Keep the lease meanwhile, within bounds."""
         self._until = time.monotonic() + _LONGEST_S
+        if self._thread is None:
+            self._thread = Thread(target=self._run, name="lease", daemon=True)
+            self._thread.start()
         try:
             yield
         finally:

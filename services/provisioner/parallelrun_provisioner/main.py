@@ -40,7 +40,7 @@ def main(argv: list[str] | None = None) -> None:
             continue
         is_well = True
         backoff.reset()
-        stop.wait(settings.poll_seconds)
+        stop.wait(provisioner.pause_s)
     with suppress(*CONNECTION_ERRORS):
         if settings.release_on_stop:
             provisioner.release()

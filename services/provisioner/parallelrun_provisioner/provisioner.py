@@ -35,6 +35,7 @@ log = telemetry.logger()
 _ENGINES: Final = "parallelrun_provisioner.engines"
 _FRESH_S: Final = 1.0
 """For how long all computes of a round are served by one look at Redis."""
+_ROUNDS_PER_LEASE: Final = 4
 _LEAVE_S: Final = 10.0
 """How long nodes have to leave by themselves before their engines are told to end them."""
 RELEASE_S: Final = 35.0
@@ -69,6 +70,14 @@ class Provisioner:
     def _around(self) -> EngineEnvironment:
         """Return what engines are told. Raises InvalidInput: they can't be."""
         return self._settings.engine_environment(cluster_id(self._settings.root))
+
+    @property
+    def pause_s(self) -> float:
+        """Seconds until the next round: while there is no compute, as many as the lease allows."""
+        settings = self._settings
+        if not self._is_leading or self._pools or self._unfit:
+            return settings.poll_seconds
+        return max(settings.poll_seconds, settings.leader_seconds / _ROUNDS_PER_LEASE)
 
     def round(self) -> None:
         """Compare what is wanted with what is there, and act. Raises redis-py's errors."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 import queue
+import select
 import signal
 import sys
 from contextlib import suppress
@@ -46,6 +47,24 @@ class StopSignal:
         if not self.came:
             with suppress(queue.Empty):
                 self._signals.get(timeout=timeout_s)
+
+    def wait_readable(self, fd: int, timeout_s: float) -> None:
+        """Return when the process is asked to end, when the descriptor is readable, or after a time.
+
+        A process that is forked from this one calls `signal.set_wakeup_fd(-1)`, or its signals wake this one.
+        """
+        wake, wake_end = os.pipe()
+        try:
+            os.set_blocking(wake_end, False)
+            before = signal.set_wakeup_fd(wake_end, warn_on_full_buffer=False)
+            try:
+                if not self.came:  # a signal that comes from now on is a byte in the pipe
+                    select.select([wake, fd], [], [], max(0.0, timeout_s))
+            finally:
+                signal.set_wakeup_fd(before)
+        finally:
+            os.close(wake)
+            os.close(wake_end)
 
 
 def die_with_parent(number: signal.Signals = signal.SIGTERM) -> None:

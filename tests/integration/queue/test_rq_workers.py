@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
@@ -25,6 +26,20 @@ from parallelrun_core.store.rq.entries import EntryKind
 from parallelrun_core.store.rq.workers import RqWorkers
 RqWorkers(sys.argv[1], EntryKind("entries", "sleep"), lambda job_id: time.sleep(600), 1).keep_running()
 time.sleep(600)
+"""
+GROWING = """
+import sys, time
+from pathlib import Path
+from parallelrun_core.service.process import StopSignal
+from parallelrun_core.store.rq import workers
+from parallelrun_core.store.rq.entries import EntryKind
+
+def wait_for_file(job_id):
+    while not Path(sys.argv[2]).exists():
+        time.sleep(0.01)
+
+workers._SPARE_S = 0.5
+workers.RqWorkers(sys.argv[1], EntryKind("entries", "sleep"), wait_for_file, 3, listen_s=1).supervise(StopSignal())
 """
 
 
@@ -79,6 +94,40 @@ def test_what_a_killed_worker_ran_ends_with_it(supervisor: psutil.Popen) -> None
     worker, entry = forked(supervisor)
     worker.kill()
     wait_for_end(entry)
+
+
+def wait_for_workers(supervisor: psutil.Popen, count: int, *, entries: int = 0) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while (len(supervisor.children()), len(supervisor.children(recursive=True))) != (count, count + entries):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def test_rq_workers_are_as_many_as_have_something_to_do_and_a_spare_one(
+    redis: Redis, redis_url: str, tmp_path: Path
+) -> None:
+    end = tmp_path / "end"
+    entries = queue(redis, EntryKind("entries", "sleep"))
+    command = [*with_this_process(), sys.executable, "-c", GROWING, redis_url, str(end)]
+    with psutil.Popen(command) as supervisor:
+        try:
+            wait_for_workers(supervisor, 1)
+            entries.enqueue("sleep", new_job_id())
+            wait_for_workers(supervisor, 2, entries=1)
+            for _ in range(4):
+                entries.enqueue("sleep", new_job_id())
+            wait_for_workers(supervisor, 3, entries=3)  # no more than it may have
+            end.touch()
+            wait_for_workers(supervisor, 1)
+            assert not entries.count  # nothing was lost when the others ended
+            end.unlink()
+            entries.enqueue("sleep", new_job_id())
+            wait_for_workers(supervisor, 2, entries=1)
+            supervisor.terminate()
+            assert supervisor.wait(PATIENCE_S) == 0
+        finally:
+            for each in [*supervisor.children(recursive=True), supervisor] if supervisor.is_running() else []:
+                each.kill()
 
 
 def test_what_a_worker_writes_of_its_entry_into_a_wiped_redis_keeps_no_leader_away(redis: Redis) -> None:

@@ -33,8 +33,8 @@ ANYWAY_S: Final = 0.25
 _REPORT_USE_S: Final = 10.0
 _READ_PRIORITIES_S: Final = 2.0
 """How often a node finds out whether somebody has changed the priority of one of its jobs."""
-_DROWSY_AFTER_S = 5.0
-_DROWSY_S = 0.2
+_INTERVALS: Final = ((30.0, 0.5), (5.0, 0.2))
+"""After so many seconds without any work, a node polls this often at most: an idle one should cost next to nothing."""
 _JOIN_AGAIN_S = 1.0
 
 
@@ -90,8 +90,9 @@ class WorkFinder:
     def _interval_s(self, now: float) -> float:
         if self._jobs or self._had_work_at is None:
             self._had_work_at = now
-        is_drowsy = now - self._had_work_at > _DROWSY_AFTER_S
-        return max(self._settings.poll_seconds, _DROWSY_S) if is_drowsy else self._settings.poll_seconds
+        idle_s = now - self._had_work_at
+        slowest_s = next((interval_s for after_s, interval_s in _INTERVALS if idle_s > after_s), 0.0)
+        return max(self._settings.poll_seconds, slowest_s)
 
     def _has_room(self) -> bool:
         """Return whether one more worker could be busy here."""

@@ -2,19 +2,23 @@
 
 They are forked from a process that has imported everything, so a worker, and the process that it forks for each entry,
 starts within milliseconds, and with what the supervisor knows: the function that runs needs no settings from elsewhere.
+So there need be no more of them than have something to do, and a spare one.
 """
 
 from __future__ import annotations
 
+import mmap
 import os
 import signal
+import struct
 import time
-from collections.abc import Callable
-from contextlib import suppress
-from typing import cast
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Final, cast
 
 import psutil
 from rq import Queue, Worker
+from rq.exceptions import StopRequested
 from rq.job import Job
 from rq.serializers import JSONSerializer
 
@@ -28,13 +32,63 @@ log = logger()
 _CHECK_S = 1.0
 _STOP_S = 10.0
 _LONGEST_LISTEN_S = 5
+_SPARE_S: Final = 30.0
+"""For how long a worker listens beside another one before it is ended: forking one costs as much as a minute of it."""
+_REPORT: Final = struct.Struct("=q?")
+_READ_BYTES: Final = 4096 * _REPORT.size
+
+
+class _Exchange:
+    """What a supervisor and its workers tell each other: who runs an entry, and who is to end. Shared by forking."""
+
+    def __init__(self) -> None:
+        self._reports, self._reports_end = os.pipe()
+        os.set_blocking(self._reports, False)
+        self._retiring = mmap.mmap(-1, mmap.PAGESIZE)
+
+    @property
+    def fd(self) -> int:
+        """The descriptor that is readable when a worker has begun or ended an entry."""
+        return self._reports
+
+    @contextmanager
+    def running_entry(self) -> Iterator[None]:
+        """For a worker: report that it runs an entry, and at the end that it listens again."""
+        os.write(self._reports_end, _REPORT.pack(os.getpid(), True))  # atomic, as it is short
+        try:
+            yield
+        finally:
+            os.write(self._reports_end, _REPORT.pack(os.getpid(), False))
+
+    def is_to_retire(self) -> bool:
+        """For a worker: return whether it is the one that is to end while it has nothing to do."""
+        return int.from_bytes(self._retiring[:8], "little") == os.getpid()
+
+    def retire(self, pid: int) -> None:
+        """For the supervisor: let this worker end; 0: none."""
+        self._retiring[:8] = pid.to_bytes(8, "little")
+
+    def reports(self) -> Iterator[tuple[int, bool]]:
+        """For the supervisor: each worker that has begun or ended an entry since the last call, in order."""
+        with suppress(BlockingIOError):
+            while data := os.read(self._reports, _READ_BYTES):
+                yield from _REPORT.iter_unpack(data)
 
 
 class _Worker(Worker):
     """An RQ worker that runs one function only, and soon notices when Redis is back or its connection is dead."""
 
+    exchange: _Exchange
+    """Set once, before it works: RQ's constructor takes no more arguments."""
     max_connection_wait_time = 1.0
     """RQ waits for up to a minute before it tries again to reach Redis; a job would wait as long for its leader."""
+
+    @property
+    def should_run_maintenance_tasks(self) -> bool:
+        """RQ asks this whenever it has no entry in hand, which is when a worker can end without losing one."""
+        if self.exchange.is_to_retire():
+            raise StopRequested
+        return bool(super().should_run_maintenance_tasks)
 
     @property
     def connection_timeout(self) -> int:
@@ -49,7 +103,8 @@ class _Worker(Worker):
             self.connection.delete(job.key)
             queue.intermediate_queue.remove(job.id)
             return
-        super().execute_job(job, queue)
+        with self.exchange.running_entry():
+            super().execute_job(job, queue)
 
     def fork_work_horse(self, job: Job, queue: Queue) -> None:
         """Hold SIGTERM back until the new process has its own way with it: the worker's handler would swallow it."""
@@ -63,6 +118,8 @@ class _Worker(Worker):
         """Let the process that runs an entry end with this worker, too, not only with the supervisor's `stop`."""
         super().setup_work_horse_signals()  # type: ignore[no-untyped-call]
         die_with_parent()
+        if os.getppid() != self.pid:  # it ended before the kernel was asked
+            os._exit(1)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
 
     def subscribe(self) -> None:
@@ -92,7 +149,11 @@ class RqWorkers:
         self._kind = kind
         self._run = run
         self._count = count
-        self._pids: set[int] = set()
+        self._idle_since: dict[int, float | None] = {}
+        """By each worker's process id: since when it has had nothing to do; None: it runs an entry."""
+        self._exchange = _Exchange()
+        self._retiring = 0
+        """The process id of the worker that is to end; 0: none."""
         self.connected = False
         """Whether Redis answered at the last check."""
 
@@ -103,27 +164,43 @@ class RqWorkers:
             check: called every second, while the workers run; may raise one of `CONNECTION_ERRORS`.
         """
         redis = connect(self._redis_url)
+        check_at = time.monotonic()
         while not stop.came:
-            try:
-                redis.ping()
-                self.keep_running()  # first: the check may take long, and others wait for them
-                check()
-                self.connected = True
-            except CONNECTION_ERRORS as error:
-                self.connected = False
-                log.warning("redis_away", error=str(error))
-            stop.wait(_CHECK_S)
+            if time.monotonic() >= check_at:
+                try:
+                    redis.ping()
+                    self.keep_running()  # first: the check may take long, and others wait for them
+                    check()
+                    self.connected = True
+                except CONNECTION_ERRORS as error:
+                    self.connected = False
+                    log.warning("redis_away", error=str(error))
+                check_at = time.monotonic() + _CHECK_S
+            elif self.connected:  # a worker has begun or ended an entry
+                self._start_missing()
+            stop.wait_readable(self._exchange.fd, check_at - time.monotonic())
         self.stop()
 
     def keep_running(self) -> None:
-        """Start missing workers."""
-        for pid in list(self._pids):
+        """Start missing workers, and let one end that others don't need."""
+        for pid in list(self._idle_since):
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:
-                self._pids.discard(pid)
-                log.warning("rq_worker_ended", pid=pid, exit_code=os.waitstatus_to_exitcode(status))
-        while len(self._pids) < self._count:
-            self._pids.add(self._fork())
+                del self._idle_since[pid]
+                if pid != self._retiring:
+                    log.warning("rq_worker_ended", pid=pid, exit_code=os.waitstatus_to_exitcode(status))
+        self._start_missing()
+        idle = [(since, pid) for pid, since in self._idle_since.items() if since is not None]
+        longest_s = time.monotonic() - min(idle)[0] if len(idle) > 1 else 0.0
+        self._retiring = min(idle)[1] if longest_s > _SPARE_S else 0
+        self._exchange.retire(self._retiring)
+
+    def _start_missing(self) -> None:
+        for pid, is_busy in self._exchange.reports():
+            if pid in self._idle_since:
+                self._idle_since[pid] = None if is_busy else time.monotonic()
+        while len(self._idle_since) < self._count and not any(self._idle_since.values()):
+            self._idle_since[self._fork()] = time.monotonic()
 
     def _fork(self) -> int:
         pid = os.fork()
@@ -131,6 +208,7 @@ class RqWorkers:
             return pid
         code = 1
         try:
+            signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             die_with_parent()
@@ -143,6 +221,7 @@ class RqWorkers:
                 serializer=JSONSerializer,
                 worker_ttl=self._ttl_s,
             )
+            worker.exchange = self._exchange
             worker.log.setLevel("ERROR")
             worker.work(logging_level="ERROR", with_scheduler=False)
             code = 0
@@ -153,18 +232,18 @@ class RqWorkers:
 
     def stop(self) -> None:
         """Ask the processes that run an entry to end, then the workers; kill those that are left after a while."""
-        workers = [psutil.Process(pid) for pid in self._pids if psutil.pid_exists(pid)]
+        workers = [psutil.Process(pid) for pid in self._idle_since if psutil.pid_exists(pid)]
         signalled: set[psutil.Process] = set()
         until = time.monotonic() + _STOP_S
-        while self._pids and time.monotonic() < until:
+        while self._idle_since and time.monotonic() < until:
             # Again and again: a worker that is just taking an entry forks a process for it after our first list.
-            entries = {each for each in psutil.Process().children(recursive=True) if each.pid not in self._pids}
+            entries = {each for each in psutil.Process().children(recursive=True) if each.pid not in self._idle_since}
             for process in (*(entries - signalled), *(set(workers) - signalled)):
                 _signal(process, signal.SIGTERM)
                 signalled.add(process)
-            for pid in list(self._pids):
+            for pid in list(self._idle_since):
                 if os.waitpid(pid, os.WNOHANG)[0]:
-                    self._pids.discard(pid)
+                    del self._idle_since[pid]
             time.sleep(0.02)  # children end one by one; there is no single event to wait for
         for process in signalled:
             _signal(process, signal.SIGKILL)
