@@ -29,14 +29,19 @@ from tests.security.attacks.races import ATTACKS
 from tests.security.path_target import PathTarget
 
 SWAPS = 3000
+ATTEMPTS = 500  # on a busy machine the thread that swaps may do all of its swaps within few of them
 SECRET = "of another user"
 _FOLDER_OF = {"code": "", "file": "entry.py", "subfolder": "deep/deeper", "ignore file": ".amlignore"}
 
 
 @contextmanager
 def swapped(path: Path, target: Path) -> Iterator[Callable[[], int]]:
-    """Let a path be now what it is, and now a link to something else; what is yielded says how often it was."""
-    aside, count, is_over = path.with_name(f"{path.name}-aside"), 0, threading.Event()
+    """Let a path be now what it is, and now a link to something else.
+
+    What is yielded is asked before each attempt to read or write the path: it says how often it was swapped, and 0
+    until there were enough attempts.
+    """
+    aside, count, attempts, is_over = path.with_name(f"{path.name}-aside"), 0, 0, threading.Event()
 
     def swap() -> None:
         nonlocal count
@@ -57,9 +62,11 @@ def swapped(path: Path, target: Path) -> Iterator[Callable[[], int]]:
                     aside.rename(path)
 
     def count_of_swaps() -> int:
+        nonlocal attempts
+        attempts += 1
         if not thread.is_alive():
             raise RuntimeError(f"nothing swaps {path} any more")  # no assertion, which a twin would take for a find
-        return count
+        return count if attempts > ATTEMPTS else 0
 
     thread = threading.Thread(target=swap)
     # Each call of the file system gives the interpreter away, and would wait this long for it: at each of seven calls.
