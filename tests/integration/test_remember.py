@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from parallelrun_api.submission.forgetting import forget
+from parallelrun_api.views.remembered import remembered
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
@@ -91,6 +93,27 @@ def test_remembered_answers_are_there_for_a_job_that_resumes() -> None:
         )
         assert cluster.output(cluster.result(again)) == [name.upper() for name in names(20)]
         assert calls(cluster) == dict.fromkeys(names(20), 1), f"of which {len(first)} were made by the first job"
+
+
+def test_remembered_answer_that_was_deleted_is_asked_for_again_and_no_other() -> None:
+    with Cluster(nodes=1, slots=2) as cluster:
+        files, paid = cluster.files(20), places(cluster, fails=True)
+        failed = cluster.submit(
+            PAYS, inputs=files, mini_batch_size=5, run_max_try=1, error_threshold=-1, environment_variables=paid
+        )
+        cluster.result(failed)
+        cluster.until(lambda: not cluster.registry.is_active(failed), "the job is cleared up", 60)
+        assert calls(cluster) == dict.fromkeys(names(20), 1)
+        forgotten = forget(cluster.folder(failed), cluster.registry, names(20)[7])
+        assert forgotten.count == 1
+        again = cluster.submit(
+            PAYS, inputs=files, mini_batch_size=5, resume_from=failed, environment_variables=places(cluster)
+        )
+        assert cluster.output(cluster.result(again)) == [name.upper() for name in names(20)]
+        assert calls(cluster) == {name: 2 if name == names(20)[7] else 1 for name in names(20)}
+        forget(cluster.folder(failed), cluster.registry, None)
+        taken_over = remembered(cluster.folder(again), text="", limit=100, token="")
+        assert sorted(each.key for each in taken_over.items) == names(20), "a job that has taken over keeps its own"
 
 
 def test_broken_worker_that_its_script_gives_up_is_replaced_uncharged() -> None:

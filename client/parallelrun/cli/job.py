@@ -15,6 +15,7 @@ from parallelrun.cli.job_explain import explain
 from parallelrun.cli.job_files import JobId, download, logs
 from parallelrun.cli.job_follow import follow_job, stream
 from parallelrun.cli.job_insight import profile, stacks
+from parallelrun.cli.job_remembered import forget, remembered
 from parallelrun.cli.job_removal import archive, delete, restore, tag
 from parallelrun.cli.job_replay import replay
 from parallelrun.cli.job_report import report
@@ -257,6 +258,8 @@ def list_metrics(job_id: JobId, form: FormatOption = OutputFormat.TABLE, url: Ur
         )
 
 
+job.command()(remembered)
+job.command()(forget)
 job.command()(stream)
 job.command()(cancel)
 job.command()(resume)

@@ -16,6 +16,7 @@ from parallelrun_core.adviser.advice import Advice, AdviceCurve
 from parallelrun_core.answers.drafts import JobDocument
 from parallelrun_core.answers.mini_batches import MiniBatchInputs
 from parallelrun_core.answers.profiles import Profile
+from parallelrun_core.answers.remembered import RememberedAnswer
 from parallelrun_core.answers.stacks import NodeStacks, StacksAsked
 
 _PAGE: Final = 200
@@ -79,6 +80,18 @@ class JobInsight:
         if category:
             params["category"] = category
         return pages(self._transport, job_path(job_id, "failed-items"), FailedItem, params)
+
+    def remembered(self, job_id: str, *, text: str = "") -> Iterator[RememberedAnswer]:
+        """The answers that the script of a job has remembered so far; pages are fetched as they are needed.
+
+        Args:
+            text: only keys with this in them.
+
+        Raises:
+            Conflict: it is a pipeline, whose steps remember.
+        """
+        params = {"limit": str(_PAGE), "text": text}
+        return pages(self._transport, job_path(job_id, "remembered"), RememberedAnswer, params)
 
     def metrics(self, job_id: str) -> Iterator[Metric]:
         """Return what the entry script has logged as metrics so far, by name."""

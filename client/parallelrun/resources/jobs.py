@@ -28,6 +28,7 @@ from parallelrun.resources.assets import Assets
 from parallelrun.resources.events import Event, follow_events
 from parallelrun.resources.job_insight import JobInsight
 from parallelrun.resources.resource import as_model, job_path, pages
+from parallelrun_core.answers.remembered import Forgotten
 
 if TYPE_CHECKING:
     from parallelrun.job_file.reading import Document
@@ -222,6 +223,19 @@ class Jobs(JobInsight):
             Conflict: it has not ended, or something refers to it.
         """
         self._transport.request("DELETE", job_path(job_id), idempotent=True)
+
+    def forget(self, job_id: str, key: str | None) -> Forgotten:
+        """Delete answers that the script of a job that has ended has remembered, and return how many these were.
+
+        Args:
+            key: only that under this key; None: all of them.
+
+        Raises:
+            Conflict: it has not ended, or it is a pipeline.
+        """
+        params = {} if key is None else {"key": key}
+        path = job_path(job_id, "remembered")
+        return as_model(self._transport.request("DELETE", path, idempotent=True, params=params), Forgotten)
 
     def _reopen(self, job_id: str, verb: str, options: dict[str, Any]) -> Job:
         answer = self._transport.request(

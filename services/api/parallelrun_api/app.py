@@ -42,6 +42,7 @@ from parallelrun_api.routes import (
     previews,
     profiles,
     quotas,
+    remembered,
     removing,
     reopening,
     schedules,
@@ -63,8 +64,8 @@ opaque `next_page_token`. Fields may be added to answers; unknown fields in requ
 
 
 _MODULES: Final = (
-    jobs, drafts, previews, advice, explaining, controlling, reopening, removing, tagging, schedules, endpoints,
-    events, mini_batches, tiles, files, log_lines, merged_logs, measurements, stacks, profiles, nodes,
+    jobs, drafts, previews, advice, explaining, controlling, reopening, removing, tagging, remembered, schedules,
+    endpoints, events, mini_batches, tiles, files, log_lines, merged_logs, measurements, stacks, profiles, nodes,
     computes, datastores, limits, assets, tokens, quotas, usage, session, operations, admin,
 )  # fmt: skip
 """The routes, in the order in which the contract with clients lists them."""

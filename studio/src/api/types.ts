@@ -460,6 +460,14 @@ export interface FirePage {
   next_page_token: string | null;
 }
 
+/** Answers that a job no longer has. */
+export interface Forgotten {
+  /** Number of answers that were deleted. */
+  count: number;
+  /** Bytes that its files are shorter by. */
+  bytes: number;
+}
+
 /** The health of the server. */
 export interface Health {
   status: "ok" | "unavailable";
@@ -1449,6 +1457,25 @@ export interface RateLimit {
 /** All limits. */
 export interface RateLimitList {
   items: RateLimit[];
+}
+
+/** An answer under its key, as a worker of the job, or of one that it resumes from, has remembered it. */
+export interface RememberedAnswer {
+  key: string;
+  /** Bytes of the line with key and value, as JSON. */
+  bytes: number;
+  /** The first 200 characters of the value, as JSON. */
+  value_begin: string;
+  /** The file that has it, below `links.logs`; in a folder `.earlier` when it was taken over from another job. */
+  log: string;
+}
+
+/** Part of what a job remembers. */
+export interface RememberedPage {
+  items: RememberedAnswer[];
+  /** Bytes of all files in which the job remembers. */
+  bytes: number;
+  next_page_token: string | null;
 }
 
 /** Things of one kind that a sweep removes. */

@@ -118,7 +118,7 @@ class FakeApi:
                 for part in chain([answer.body], answer.parts() if answer.parts else []):
                     self.wfile.write(part)
 
-            do_GET = do_POST = _serve
+            do_GET = do_POST = do_DELETE = _serve
 
             def log_message(self, format: str, *args: Any) -> None:
                 """Tests have their own record."""

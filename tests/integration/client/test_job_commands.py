@@ -326,6 +326,25 @@ def test_failed_items_are_shown(api: FakeApi, capsys: pytest.CaptureFixture[str]
     ]  # fmt: skip
 
 
+def test_remembered_answers_are_shown_and_deleted(api: FakeApi, capsys: pytest.CaptureFixture[str]) -> None:
+    line = {"key": "one", "bytes": 24, "value_begin": "1", "log": "user/remembered/n1/process000.jsonl"}
+    api.on("GET", "/v1/jobs/job_1/remembered", Answer.of({"items": [line], "bytes": 24}))
+    api.on("DELETE", "/v1/jobs/job_1/remembered", Answer.of({"count": 1, "bytes": 24}))
+
+    assert main(["job", "remembered", "job_1", "--text", "on"]) == 0
+    titles, row = capsys.readouterr().out.splitlines()
+    assert titles.split() == ["KEY", "BYTES", "VALUE", "LOG"]
+    assert row.split() == ["one", "24", "1", "user/remembered/n1/process000.jsonl"]
+
+    assert main(["job", "forget", "job_1", "--key", "one"]) == 0
+    assert capsys.readouterr().out == "job_1: 1 answer deleted, 24 bytes\n"
+    assert main(["job", "forget", "job_1", "--all"]) == 0
+    assert [request.query for request in api.requests[1:]] == [{"key": "one"}, {}]
+    for wrong in ([], ["--all", "--key", "one"]):
+        assert main(["job", "forget", "job_1", *wrong]) == 1
+        assert "--key" in capsys.readouterr().err
+
+
 def test_nodes_are_shown(api: FakeApi, capsys: pytest.CaptureFixture[str]) -> None:
     api.on("GET", "/v1/nodes", Answer.of({"items": [{"node": "node1", "state": "ready", "slots": 4, "busy": 1}]}))
 

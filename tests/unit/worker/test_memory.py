@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -123,3 +125,22 @@ def test_memory_without_a_job_lasts_as_long_as_the_process(tmp_path: Path, monke
 def test_memory_is_lines_that_people_can_read(tmp_path: Path) -> None:
     memory_of(tmp_path).remember("a", {"b": 1})
     assert json.loads((tmp_path / "n0" / "p0.jsonl").read_text()) == {"key": "a", "value": {"b": 1}}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+def test_memory_goes_on_in_another_file_where_its_own_is_the_servers_by_now(tmp_path: Path) -> None:
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))  # that of pytest is closed to others
+    folder.chmod(0o755)
+    (folder / "n0").mkdir()
+    (folder / "n0").chmod(0o777)
+    memory_of(folder).remember("old", 1)
+    if not (child := os.fork()):
+        os.setuid(20_001)
+        again = memory_of(folder)
+        again.remember("new", 2)
+        os._exit(0 if (again.recall("old"), again.recall("new")) == (1, 2) else 1)
+    try:
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert memory_of(folder, "n1").recall("new") == 2
+    finally:
+        shutil.rmtree(folder)

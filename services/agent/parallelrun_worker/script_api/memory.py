@@ -145,7 +145,11 @@ class Memory:
     def _open(self) -> None:
         os.makedirs(os.path.dirname(self._path), exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
-        self._fd = os.open(self._path, flags, 0o644)
+        try:
+            self._fd = os.open(self._path, flags, 0o644)
+        except PermissionError:  # the server has written it anew, without what was deleted
+            self._path = f"{os.path.splitext(self._path)[0]}.{os.getpid()}.jsonl"
+            self._fd = os.open(self._path, flags, 0o644)
         self._written = os.fstat(self._fd).st_size
         if self._written and os.pread(self._fd, 1, self._written - 1) != b"\n":  # of a process that died in between
             self._write(b"\n")

@@ -14,7 +14,7 @@ KIND_OF: Final = {
     "show_tiles": "pictures", "show_timeline": "pictures", "show_throughput": "pictures", "show_errors": "pictures",
     "show_figures": "pictures", "compare_jobs": "pictures", "show_profile": "pictures", "show_profile_tree": "pictures",
     "show_stacks": "pictures",
-    "list_outputs": "outputs",
+    "list_outputs": "outputs", "list_remembered": "outputs",
     "get_asset": "assets", "get_asset_by_label": "assets", "resolve_asset": "assets", "list_asset_versions": "assets",
 }  # fmt: skip
 """The kind of read that each route is which hands out what jobs have made."""

@@ -1,0 +1,65 @@
+"""`parallelrun job remembered` and `job forget`: the answers that entry scripts have remembered for later tries."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from parallelrun.cli.job_files import JobId
+from parallelrun.cli.output import FormatOption, OutputFormat
+from parallelrun.cli.server import Token, Url, connect
+
+
+def remembered(
+    job_id: JobId,
+    *,
+    text: Annotated[str, typer.Option(metavar="TEXT", help="Only keys with this in them.")] = "",
+    limit: Annotated[int | None, typer.Option(min=1, help="The maximum number.", show_default="all")] = None,
+    form: FormatOption = OutputFormat.TABLE,
+    url: Url = "",
+    token: Token = "",
+) -> None:
+    """Show the answers that the script of a job has remembered, with `remember()`. Also while the job runs."""
+    from itertools import islice
+
+    from parallelrun.cli.output import show_list
+
+    with connect(url, token) as client:
+        show_list(
+            islice(client.jobs.remembered(job_id, text=text), limit),
+            form,
+            name=lambda each: each.key,
+            columns=[
+                ("KEY", lambda each: each.key),
+                ("BYTES", lambda each: each.bytes),
+                ("VALUE", lambda each: each.value_begin),
+                ("LOG", lambda each: each.log),
+            ],
+        )
+
+
+def forget(
+    job_id: JobId,
+    *,
+    key: Annotated[
+        str | None, typer.Option(metavar="KEY", help="Delete what is under this key.", show_default=False)
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Delete what is under all keys.")] = False,
+    form: FormatOption = OutputFormat.TABLE,
+    url: Url = "",
+    token: Token = "",
+) -> None:
+    """Delete answers that the script of a job has remembered. The job must have ended.
+
+    When it is resumed, it asks for them again. What other jobs have taken over stays with them.
+    """
+    from parallelrun.cli.output import show_change
+    from parallelrun_core.plurals import counted
+
+    if everything == (key is not None):
+        raise typer.BadParameter("name the --key of an answer, or --all", param_hint="--key")
+    with connect(url, token) as client:
+        forgotten = client.jobs.forget(job_id, key)
+    text = f"{counted(forgotten.count, 'answer')} deleted, {forgotten.bytes:,} bytes"
+    show_change(forgotten, form, name=job_id, text=f"{job_id}: {text}")
