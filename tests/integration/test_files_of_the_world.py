@@ -138,6 +138,70 @@ def test_files_of_the_world_come_through_with_their_values(cluster: Cluster, sub
     assert [json.loads(line) for line in cluster.output(result)] == expected
 
 
+HEADERS_BY_POSITION = [dict(zip(("id", "x", "y"), row, strict=True)) for row in (
+    *((str(n), str(int(f"{n}1")), str(int(f"{n}2"))) for n in range(6)),
+    *((f"{n}2", str(n), f"{n}1") for n in range(6, 12)),
+)]  # fmt: skip
+OF_AZURE: dict[str, tuple[Rows, list[tuple[str, ...]]]] = {
+    "a_folder_of_spark": (numbered(0, 20), [("._SUCCESS.crc", "(3 files)", "hidden_files: read")]),
+    "a_folder_of_spark_with_parquet": ([{"id": "1"}, {"id": "2"}], [("._SUCCESS.crc", "hidden_files: read")]),
+    "a_folder_of_a_mac": (numbered(0), [("._a.csv", ".DS_Store", "(2 files)", "hidden_files: read")]),
+    "columns_in_another_order": (
+        HEADERS_BY_POSITION,
+        [
+            ("b.csv", "'y', 'id', 'x'", "by their position (6 rows)", "columns_by: name"),
+            ("a.csv", "column 'x', line 2: '01' was read as 1", "inference: exact"),
+            ("a.csv", "column 'y', line 2: '02' was read as 2", "inference: exact"),
+        ],
+    ),
+    "large_numbers_after_the_sample": (
+        [{"id": row["id"], "v": "True" if row["v"] == "1" else None} for row in late_numbers()],
+        [
+            ("a.csv", "column 'v', line 303: '2' is not true or false", "became null", "on_mismatch: keep"),
+            ("a.csv", "column 'v', line 2: '1' was read as True (301 values)", "inference: exact"),
+        ],
+    ),
+}
+"""Files that have another result, or a warning, in a document of Azure ML: the result of its own engine."""
+
+
+def document_of_azure(folder: Path, files: Files, step: str) -> dict[str, Any]:
+    """A parallel job (version 2) over an MLTable, whose script is beside the document."""
+    (folder / "data").mkdir()
+    for name, content in files.items():
+        (folder / "data" / name).write_bytes(content)
+    (folder / "data" / "MLTable").write_text(json.dumps({"paths": [{"folder": "."}], "transformations": [step]}))
+    (folder / "entry.py").write_text(SCRIPT)
+    return {
+        "type": "parallel", "inputs": {"rows": {"type": "mltable", "path": "data"}}, "mini_batch_size": "400",
+        "input_data": "${{inputs.rows}}", "outputs": {"out": {"type": "uri_file", "path": str(folder / "rows.jsonl")}},
+        "resources": {"instance_count": 1}, "max_concurrency_per_instance": 2, "retry_settings": {"max_retries": 0},
+        "task": {
+            "type": "run_function", "code": ".", "entry_script": "entry.py", "append_row_to": "${{outputs.out}}",
+            "environment": "azureml:any@latest",
+        },
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("case", EXACT)
+def test_files_of_the_world_in_a_document_of_azure_are_as_there_or_told(
+    cluster: Cluster, tmp_path: Path, case: str
+) -> None:
+    step, files, exact = EXACT[case]
+    expected, warnings = OF_AZURE.get(case, (exact, []))
+    document = document_of_azure(tmp_path, files, step)
+    if case == "large_numbers_after_the_sample":
+        document["mini_batch_size"] = "1mb"  # so that one worker counts
+    spec = read_job(document, folder=tmp_path).job
+    job = cluster.submit(SCRIPT, **spec.model_dump(mode="json", exclude_unset=True, exclude={"entry_script", "code"}))
+    result = cluster.result(job)
+    assert result.state is JobState.COMPLETED, result.failure
+    assert [json.loads(line) for line in cluster.output(result)] == expected
+    assert len(result.warnings) == len(warnings), result.warnings
+    for words in warnings:
+        assert any(all(word in warning for word in words) for warning in result.warnings), (words, result.warnings)
+
+
 @pytest.mark.parametrize("left", [SPARK, MAC], ids=["spark", "mac"])
 def test_files_of_the_world_that_are_skipped_are_named_in_the_result(submit: Submit, left: Files) -> None:
     result = submit("read_delimited", {**left, "a.csv": text(numbered(0))})

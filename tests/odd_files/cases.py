@@ -205,7 +205,7 @@ def packed(chance: random.Random) -> Iterator[Case]:
     """Kind 7."""
     while True:
         for name in PACKED:
-            how = _drawn(chance, packed=name, ending=chance.random() < 0.7)
+            how = _drawn(chance, packed=name, ending=chance.random() < 0.7, cut=chance.choice(("100", "1kb", "1mb")))
             yield text_case("7 compression", chance, how)
 
 

@@ -69,11 +69,12 @@ def azure_job(data: Path, step: dict[str, Any], size: str) -> JobSpec:
     return read_job(job, folder=data).job
 
 
-def outcome_of(spec: JobSpec, folder: Path, *, is_arrow: bool = False) -> Outcome:
+def outcome_of(spec: JobSpec, folder: Path, *, is_arrow: bool = False, is_backwards: bool = False) -> Outcome:
     """List, cut and read the input of a job, whose folder this is to be.
 
     Args:
         is_arrow: rows are those of Arrow tables, with Python's own values.
+        is_backwards: the last mini-batch is read first, as a worker may that begins while others are at work.
     """
     outcome = Outcome()
     folder.mkdir(parents=True)
@@ -88,15 +89,17 @@ def outcome_of(spec: JobSpec, folder: Path, *, is_arrow: bool = False) -> Outcom
         outcome.is_job_refused = True
         return outcome
     table = _Tables(folder, is_arrow=is_arrow)
-    for described in pieces:
+    read: list[list[Row]] = []
+    for described in reversed(pieces) if is_backwards else pieces:
         files = {os.fsdecode(piece.path) for piece in described.pieces}
         try:
-            outcome.rows += table.rows(described)
+            read.append(list(table.rows(described)))
         except (ValueError, OSError) as error:
             outcome.refused.append(str(error))
             outcome.refused_files |= {os.path.basename(file) for file in files}
         except Exception as error:  # a worker doesn't take it for the file's fault
             outcome.crashes.append(f"{type(error).__name__}: {error}")
+    outcome.rows = [row for rows in (reversed(read) if is_backwards else read) for row in rows]
     outcome.warnings = [each.in_words() for each in found] + table.warnings()
     return outcome
 

@@ -60,7 +60,8 @@ def judged(cases: Iterable[Case], forms: Iterable[str] = FORMS) -> Tally:
     try:
         for number, case in enumerate(cases):
             for form in wanted:
-                verdict, why = verdict_of(case, form, home / f"{number}-{form}")
+                is_backwards = bool(number % 2)
+                verdict, why = verdict_of(case, form, home / f"{number}-{form}", is_backwards=is_backwards)
                 tally.counts[verdict] += 1
                 tally.by_kind[case.kind, verdict] += 1
                 if verdict in (Verdict.SILENT, Verdict.FALSE_ALARM):
@@ -70,8 +71,8 @@ def judged(cases: Iterable[Case], forms: Iterable[str] = FORMS) -> Tally:
     return tally
 
 
-def verdict_of(case: Case, form: str, folder: Path) -> tuple[Verdict, str]:
-    """What becomes of a case, and why."""
+def verdict_of(case: Case, form: str, folder: Path, *, is_backwards: bool = False) -> tuple[Verdict, str]:
+    """What becomes of a case, and why; arguments as those of `outcome_of`."""
     data = folder / "data"
     for name, content in case.files.items():
         path = data / name
@@ -79,7 +80,7 @@ def verdict_of(case: Case, form: str, folder: Path) -> tuple[Verdict, str]:
         path.write_bytes(content)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # pandas warns of dates that it parses one by one
-        outcome = outcome_of(FORMS[form](data, case.step, case.size), folder / "job")
+        outcome = outcome_of(FORMS[form](data, case.step, case.size), folder / "job", is_backwards=is_backwards)
     verdict, why = _judged(case, outcome)
     if case.is_ordinary and (verdict is not Verdict.EXACT or outcome.warnings or outcome.refused):
         return Verdict.FALSE_ALARM, f"{verdict} {why} {outcome.warnings[:2]} {outcome.refused[:2]}"

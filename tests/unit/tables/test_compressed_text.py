@@ -7,17 +7,20 @@ import gzip
 import io
 import json
 import lzma
+import os
 import random
 import re
 import struct
 import zipfile
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from parallelrun_worker.tables import unpacking
 from parallelrun_worker.tables.crc32c import masked_crc32c
-from tests.unit.tables.cutting import Cut, folder_with
+from parallelrun_worker.tables.table import Table
+from tests.unit.tables.cutting import Cut, folder_with, values
 
 pa = pytest.importorskip("pyarrow")
 
@@ -89,6 +92,22 @@ def test_compressed_text_is_read_exactly_whatever_its_name(compression: str, end
             assert [len(frame) for frame in cut.frames[:-1]] == [7] * (len(cut.frames) - 1)
         elif not options["support_multi_line"]:
             assert [len(frame) for frame in cut.frames if len(frame)] == [len(ROWS)]
+
+
+@pytest.mark.parametrize("columns_by", ["name", "position"])
+@pytest.mark.parametrize("compression", PACKERS)
+def test_compressed_text_has_its_header_whichever_mini_batch_a_worker_reads_first(
+    compression: str, columns_by: str
+) -> None:
+    folder = folder_with({"a.csv": PACKERS[compression](CSV.encode())})
+    cut = Cut(folder, [{"read_delimited": {"columns_by": columns_by}}], 100)
+    pieces = [(os.fsdecode(piece.path), *piece.rest) for piece in cut.pieces]
+    assert len(pieces) > 1
+    table = Table(json.loads(msgspec.json.encode(cut.plan)), str(folder / "schema"))
+    frames = [table.read([piece]) for piece in reversed(pieces)]
+    assert [len(frame) for frame in frames[:-1]] == [0] * (len(pieces) - 1)
+    assert [*frames[-1].columns] == ["id", "text"]
+    assert values(frames[-1]) == ROWS
 
 
 @pytest.mark.parametrize("compression", PACKERS)

@@ -115,3 +115,23 @@ def test_a_code_page_that_a_text_is_in_is_not_told(folder: Path) -> None:
     reader = Reader(folder, {"read_delimited": {"encoding": "latin1"}})
     assert plain(reader.frame()["v"]) == ["é"]
     assert not reader.warnings
+
+
+@pytest.mark.parametrize(
+    "data, line",
+    [
+        ("sep=;\nv;w\n1;x\n\n2;x\nn/a;x\n", 6),
+        ("sep=;\r\nv;w\r\n1;x\r\n2;\"x\"\r\nn/a;\"y\"\r\n", 5),
+        ('v,w\n1,"x\ny"\n2,"x" y"\nn/a,"x\n', 5),
+        ('v,w\n1,"a ""b""\r\n"\n2,\nn/a,"a" b\n3,"\n', 5),
+    ],
+)  # fmt: skip
+def test_a_value_that_does_not_fit_is_named_with_its_line_whatever_the_text_is_like(
+    folder: Path, data: str, line: int
+) -> None:
+    (folder / "a.csv").write_bytes(data.encode())
+    step = {"on_mismatch": "null", "support_multi_line": '"' in data, "infer_column_types": {"sample_size": 2}}
+    reader = Reader(folder, [{"read_delimited": step}])
+    reader.frame()
+    (warning,) = [each for each in json.loads(reader.warnings.take()) if each[2] == "v"]
+    assert warning[7:9] == [line, data.index("n/a")]

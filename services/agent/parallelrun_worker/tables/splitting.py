@@ -30,6 +30,18 @@ def requoted_records(data: bytes, grammar: Grammar, other: Grammar) -> list[byte
     return [_quoted(record, other.delimiter) for record in grammar.records(data.decode())]
 
 
+def row_begin(data: bytes, grammar: Grammar, row: int) -> int:
+    """The position of a record in `data`, UTF-8, counted from 0 without empty lines; -1: there are not so many."""
+    text, start = data.decode(), 0
+    for end in grammar.ends(text, r"\n|\Z"):
+        if text[start:end].strip("\r\n"):
+            if not row:
+                return len(text[:start].encode())
+            row -= 1
+        start = end
+    return -1
+
+
 def _whole(lines: list[bytes]) -> list[bytes]:
     """Lines that belong to one record, joined; every quote is where it belongs."""
     records: list[bytes] = []

@@ -225,13 +225,18 @@ class TextFormat(TableFormat):
 
     def _row_place(self, path: str, text: "PieceText", split: Callable[[], list[bytes]], row: int) -> tuple[int, int]:
         """The line of a row in its file, from 1, and the byte at which it begins; 0 and -1: not known."""
+        begin = self.row_begin(text, split, row)
+        return self.place_in(path, text, begin) if begin >= 0 else (0, -1)
+
+    def row_begin(self, text: "PieceText", split: Callable[[], list[bytes]], row: int) -> int:
+        """The position of a row in its text; -1: not known."""
         begin = end = 0
         for record in split()[: row + 1]:
             begin = text.data.find(record.rstrip(b"\n"), end)
             if begin < 0:  # it was written in another way
-                return 0, -1
+                return -1
             end = begin + len(record)
-        return self.place_in(path, text, begin)
+        return begin
 
     def place_in(self, path: str, text: "PieceText", begin: int) -> tuple[int, int]:
         """The line of a place in a text in its file, from 1 (0: not known), and its byte there."""

@@ -18,7 +18,7 @@ from parallelrun_worker.tables.quotes import may_run_on, open_quotes, warning_of
 from parallelrun_worker.tables.records import Grammar, NotPlain, Record
 from parallelrun_worker.tables.schema import Schema, header_names, infer_schema
 from parallelrun_worker.tables.sniffing import Encoding, first_width
-from parallelrun_worker.tables.splitting import requoted_records, split_records
+from parallelrun_worker.tables.splitting import requoted_records, row_begin, split_records
 from parallelrun_worker.tables.table_format import Piece
 from parallelrun_worker.tables.text import as_utf8, encoding_of
 from parallelrun_worker.tables.text_format import SAMPLE_BYTES, PieceText, Sampled, TextFormat
@@ -56,6 +56,11 @@ class DelimitedFormat(TextFormat):
         if text.head.delimiter == self._grammar.delimiter:
             return split_records(text.data, self._grammar)
         return requoted_records(text.data, self._grammar_of(text.head.delimiter), self._grammar)
+
+    def row_begin(self, text: PieceText, split: Callable[[], list[bytes]], row: int) -> int:
+        is_other = text.head.delimiter != self._grammar.delimiter  # records are split in the form of the table's own
+        begin = -1 if is_other else super().row_begin(text, split, row)
+        return begin if begin >= 0 else row_begin(text.data, self._grammar_of(text.head.delimiter), row)
 
     def frame_of(self, text: PieceText, path: str) -> Any:
         return self._rows_of(text, path, read_delimited)
@@ -113,13 +118,19 @@ class DelimitedFormat(TextFormat):
         return frame
 
     def head(self, path: str, file: BinaryIO) -> FileHead:
-        if path not in self._heads:
-            if len(self._heads) > _MOST_HEADERS:
-                self._heads.clear()
+        head = self._heads.get(path)
+        if head is None:
             encoding = encoding_of(file, self.options["encoding"])
             rules = self._rules._replace(has_header=self._has_header(path))
-            self._heads[path] = read_head(lambda size, at: read_some(file, size, at), encoding, rules)
-        return self._heads[path]
+            head = read_head(lambda size, at: read_some(file, size, at), encoding, rules)
+            if size_of(file):  # a compressed file whose content isn't needed looks empty
+                self._keep(path, head)
+        return head
+
+    def _keep(self, path: str, head: FileHead) -> None:
+        if len(self._heads) > _MOST_HEADERS:
+            self._heads.clear()
+        self._heads[path] = head
 
     def _has_header(self, path: str) -> bool:
         mode = self.options["header"]
