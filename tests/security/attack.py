@@ -59,3 +59,5 @@ class Attack:
     """Returns what it got through to, in words; empty: it was held."""
     apart_only: bool = False
     """Where workers are the agent's user, nobody promises to hold it (see SECURITY.md)."""
+    own_only: bool = False
+    """Where people see the jobs of all, nobody promises to hold it (see docs/people.md)."""

@@ -50,6 +50,9 @@ def play_all(target: Target, which: Iterable[Attack]) -> Iterator[Played]:
         if attack.apart_only and not target.is_apart:
             yield Played(target.name, attack.name, NOT_PROMISED, "workers are the agent's user here; SECURITY.md")
             continue
+        if attack.own_only and not getattr(target, "shows_only_own", False):
+            yield Played(target.name, attack.name, NOT_PROMISED, "people see the jobs of all here; docs/people.md")
+            continue
         began = time.monotonic()
         try:
             evidence = attack.play(target) or _harm(target)

@@ -47,6 +47,8 @@ class HttpTarget:
     store: LocalStore | None = None
     offers_packages: bool = False
     """Its nodes install packages of the folder `PACKAGES`."""
+    shows_only_own: bool = False
+    """People see only their own jobs there."""
 
     def rows_of(self, script: str, **settings: object) -> list[str]:
         """See `attack.Target`."""

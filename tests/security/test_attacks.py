@@ -24,7 +24,7 @@ def test_every_attack_on_an_embedded_cluster_is_held() -> None:
 
     assert [str(each) for each in played if each.outcome not in (HELD, NOT_PROMISED)] == []
     assert {each.attack for each in played if each.outcome == NOT_PROMISED} == {
-        attack.name for attack in all_attacks() if attack.apart_only
+        attack.name for attack in all_attacks() if attack.apart_only or attack.own_only
     }
 
 

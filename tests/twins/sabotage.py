@@ -317,7 +317,9 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
         Step("parallelrun_api.submission.checks:_deleted_jobs", always(())),
     ),
     # That another job which a request names is one that its person sees.
-    "api.other_jobs": (Step("parallelrun_api.people.access:Access.check_job_seen", nothing),),
+    "api.other_jobs": (Step("parallelrun_api.people.access:Access.sees_job", always(True)),),
+    # That people who see only their own share no answer of a list with others.
+    "api.shared_answers": (Step("parallelrun_api.http.concurrency:_viewer", always(None)),),
     # Whose that is which a request of Azure's client is about.
     "azure.ownership": (Step("parallelrun_api.azure.access:_subject", always(None)),),
     # That showing an output reads that output alone.
@@ -379,6 +381,8 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "azure.signatures": (Step("parallelrun_api.azure.credentials:allows", always(True)),),
     "azure.artifacts": (Step("parallelrun_core.azure.v2_command:CommandReader._mark_artifacts", nothing),),
     "azure.names": (Step("parallelrun_api.azure.blobs.routes:checked_blob", _as_it_came),),
+    # That nobody writes into an upload of somebody else.
+    "azure.uploads": (Step("parallelrun_api.azure.blobs.owners:UploadOwners.claim", always(True)),),
     "azure.codes": (Step("parallelrun_api.azure.catalog:FaceAssets._check_code", nothing),),
     # The check of the Host header.
     "api.host": (Step("parallelrun_api.http.auth:Guard._check_host", nothing),),

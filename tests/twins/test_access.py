@@ -13,7 +13,9 @@ from tests.integration.api import test_people as people
 from tests.integration.api import test_previews as previews
 from tests.integration.api.conftest import Site
 from tests.security import test_access as access
-from tests.twins.sabotage import expect_failure
+from tests.security import test_people as with_others
+from tests.twins.sabotage import expect_failure, without
+from tests.unit.api import test_lanes as lanes
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -38,6 +40,22 @@ def test_a_name_of_somebody_else_that_is_answered_is_found() -> None:
 def test_what_outlives_its_end_is_found(name: str, mechanism: str) -> None:
     with expect_failure():
         access.check_attack(name, mechanism)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    "name, mechanism",
+    [
+        ("an upload of somebody else, by the door for another client", "azure.uploads"),
+        ("somebody else's job, by both doors", "api.other_jobs"),
+        ("jobs at the same moment, more than a quota has", "quota.reserved"),
+        ("a token that a job puts into the folder that all share", "api.sealed_tokens"),
+        ("joined logs with links to what is another job's", "paths.own_files"),
+    ],
+)
+def test_what_people_do_to_each_other_is_found(name: str, mechanism: str) -> None:
+    with expect_failure():
+        with_others.check_attack(name, mechanism)
 
 
 @pytest.mark.integration
@@ -96,6 +114,19 @@ def test_a_server_that_compares_with_jobs_of_others_is_found(redis_url: str, tmp
     own = people.served(redis_url, tmp_path / "root", "--visibility", "own", without="api.other_jobs")
     with own as server, ExitStack() as clients, expect_failure():
         people.check_what_is_anothers(people.People(server, clients), site)
+
+
+@pytest.mark.integration
+def test_a_server_whose_answers_tell_of_jobs_of_others_is_found(redis_url: str, redis: Redis, tmp_path: Path) -> None:
+    site = Site.made(tmp_path)
+    own = people.served(redis_url, tmp_path / "root", "--visibility", "own", without="api.other_jobs")
+    with own as server, ExitStack() as clients, expect_failure():
+        people.check_no_answer_tells_of_anothers_job(people.People(server, clients), site, redis)
+
+
+def test_a_list_that_is_shared_with_who_must_not_see_it_is_found() -> None:
+    with without("api.shared_answers"), expect_failure():
+        lanes.test_people_who_see_only_their_own_share_answers_with_nobody()
 
 
 @pytest.mark.integration

@@ -154,7 +154,8 @@ def build_context(settings: ApiSettings) -> Context:
     job_views = JobViews(client)
     floor = DiskFloor(settings.disk_floor_bytes)
     jobs = JobReader(settings.root, registry, floor)
-    checks = PathChecks(root=settings.root, places=settings.places)
+    access = Access(settings.root)
+    checks = PathChecks(root=settings.root, places=settings.places, sees_job=access.sees_job)
     catalog = ComputeCatalog(settings.root, settings.sealing_key)
     quotas = Quotas(settings.root, registry, client, settings.sealing_key)
     submissions = Submissions(settings.root, catalog, checks, client, floor, quotas=quotas)
@@ -167,7 +168,6 @@ def build_context(settings: ApiSettings) -> Context:
         most=most_connections(settings.max_connections), head_s=settings.head_seconds, stall_s=settings.stall_seconds
     )
     connections = Connections(limits)
-    access = Access(settings.root)
     reader = SituationReader(
         root=settings.root,
         redis=client,

@@ -24,12 +24,13 @@ from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobResult
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.leader_queue import LeaderQueue
+from parallelrun_core.store.nodes import NodeInfo, NodeRegistry
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.roles import Role
 from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.outcome import Failure, Outcome
 from parallelrun_core.wire.progress import Progress
-from parallelrun_core.wire.states import JobState
+from parallelrun_core.wire.states import JobState, NodeState
 from tests.redis_server import SECRETS
 
 if TYPE_CHECKING:
@@ -150,6 +151,16 @@ class ApiServer:
         return httpx.Client(
             base_url=f"http://127.0.0.1:{self.port}", timeout=30, trust_env=False, verify=tls, **options
         )
+
+
+def beat(redis: Redis, slots: int = 4, *, workers: dict[str, int] | None = None, **fields: Any) -> None:
+    """Tell Redis of a node `n1` that is ready, and has so many workers for each job."""
+    info = NodeInfo(
+        node="n1", session="n1-1", host="h", pid=1, slots=slots, busy=sum((workers or {}).values()), version="0",
+        started=0.0, state=NodeState.READY, jobs=sorted(workers or {}), workers=workers or {}, sent=time.time(),
+        **fields,
+    )  # fmt: skip
+    NodeRegistry(redis).beat(info, lease_ms=60_000)
 
 
 @dataclass(frozen=True)

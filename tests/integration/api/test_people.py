@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from parallelrun_core.retention.policy import JobFacts
 from parallelrun_core.store.slot_quotas import SlotQuotas
 from parallelrun_core.store.usage import UsageStore, Used
 from tests.integration.api.conftest import Site
-from tests.integration.api.server import ApiServer
+from tests.integration.api.server import ApiServer, beat
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -218,26 +218,29 @@ def check_no_route_of_azures_client_changes_what_is_anothers(
         job_id = people.things_of_anna(site)
         bert = accepted(people.operator.put("/v1/tokens/bert", json={"scopes": ["submit"], "replace": True}))["token"]
         with server.client() as client:
-            url = "/azure/identity?resource=https://ml.azure.com"
-            token = accepted(client.get(url, headers={"X-IDENTITY-HEADER": bert}))["access_token"]
-            client.headers["Authorization"] = f"Bearer {token}"
-            tried = 0
-            for module in (workspace, computes, jobs, history, assets, schedules, endpoint_jobs, endpoints, rest):
-                for route in module.router.routes:
-                    assert isinstance(route, APIRoute)
-                    path, about = route.path, [each for each in _OF_CLIENT if each in route.path]
-                    if route.name in _OF_EVERYBODY or not (methods := (route.methods or set()) - {"GET", "HEAD"}):
-                        continue
-                    assert about, f"nobody knows whose {path} is"
-                    for each in about:
-                        name = _OF_CLIENT[each].replace("{job}", job_id)
-                        path = path.replace(each, each.replace("{name}", name).replace("{name:asset}", name))
-                    target = re.sub(r"\{[^}]*\}", "x", path.replace("{kind:kind}", "data"))
-                    [method] = methods
-                    answer = client.request(method, target, json={"properties": {"description": "mine"}})
-                    assert answer.status_code == 403, (method, path, answer.text)
-                    tried += 1
-            assert tried >= 12
+            client.headers["Authorization"] = f"Bearer {azure_token(client, bert)}"
+            changes = [each for each in paths_of_client(job_id, but=_OF_EVERYBODY) if each[0] not in ("GET", "HEAD")]
+            for method, path in changes:
+                answer = client.request(method, path, json={"properties": {"description": "mine"}})
+                assert answer.status_code == 403, (method, path, answer.text)
+            assert len(changes) >= 12
+
+
+def paths_of_client(job_id: str, *, but: Collection[str] = ()) -> Iterator[tuple[str, str]]:
+    """The methods and paths that Azure's client asks for, about what is Anna's; but for routes of these names."""
+    for module in (workspace, computes, jobs, history, assets, schedules, endpoint_jobs, endpoints, rest):
+        for route in module.router.routes:
+            assert isinstance(route, APIRoute)
+            if route.name in but:
+                continue
+            path, about = route.path, [each for each in _OF_CLIENT if each in route.path]
+            assert about or "GET" in (route.methods or ()) or not but, f"nobody knows whose {path} is"
+            for each in about:
+                name = _OF_CLIENT[each].replace("{job}", job_id)
+                path = path.replace(each, each.replace("{name}", name).replace("{name:asset}", name))
+            path = re.sub(r"\{[^}]*\}", "x", path.replace("{kind:kind}", "data").replace("{version}", "1"))
+            for method in route.methods or ():
+                yield method, path
 
 
 def test_no_route_of_azures_client_changes_what_is_anothers(redis_url: str, tmp_path: Path, site: Site) -> None:
@@ -252,6 +255,9 @@ class TestOnlyOnesOwn:
 
     def test_what_is_anothers_is_not_there(self, people: People, site: Site) -> None:
         check_what_is_anothers(people, site)
+
+    def test_no_answer_tells_of_anothers_job(self, people: People, site: Site, redis: Redis) -> None:
+        check_no_answer_tells_of_anothers_job(people, site, redis)
 
 
 def check_what_is_anothers(people: People, site: Site) -> None:
@@ -274,6 +280,47 @@ def check_what_is_anothers(people: People, site: Site) -> None:
     assert compared.status_code == 404, compared.text
     like = {"trigger": {"type": "cron", "expression": "30 2 * * *"}, "create_job": f"azureml:{job_id}"}
     assert "there is no job" in people.bert.put("/v1/schedules/mine", json=like).text
+
+
+def check_no_answer_tells_of_anothers_job(people: People, site: Site, redis: Redis) -> None:
+    """Ask by each route of both doors, while a node works for Anna's job, and give its outputs to a job of Bert's."""
+    people.things_of_anna(site)
+    words = {"name": "canary-of-anna", "inputs": {"data": {"type": "uri_folder", "path": "azureml:rows:1"}}}
+    job_id = str(accepted(people.anna.post("/v1/jobs", json=site.spec(**words)))["id"])
+    beat(redis, workers={job_id: 2})
+    [node] = accepted(people.anna.get("/v1/nodes"))["items"]
+    assert node["work"] == [{"job": job_id, "name": "canary-of-anna", "workers": 2}]
+    paths: dict[str, dict[str, Any]] = accepted(people.operator.get("/v1/openapi.json"))["paths"]
+    asked = [with_values(path, job_id) for path, methods in paths.items() if "get" in methods]
+    answers = [people.bert.get(path) for path in asked]
+    with people.server.client() as client:
+        bert = accepted(people.operator.put("/v1/tokens/bert", json={"scopes": ["submit"], "replace": True}))["token"]
+        client.headers["Authorization"] = f"Bearer {azure_token(client, bert)}"
+        asked = [path for method, path in paths_of_client(job_id) if method == "GET"]
+        answers += [client.get(path) for path in asked]
+        people.bert.headers["Authorization"] = f"Bearer {bert}"
+    tells = [answer.url.path for answer in answers if answer.is_success and _tells_of(answer.text, job_id)]
+    assert tells == []
+    assert len(answers) > 80
+    outputs = site.folder / "root" / "jobs" / job_id / "outputs"
+    outputs.mkdir(exist_ok=True)
+    (outputs / "rows.csv").write_text("a,b\n1,canary-of-anna\n")
+    (site.data / "link").symlink_to(outputs)
+    for path in (str(outputs), f"{outputs}/rows.csv", f"{outputs}/../outputs", str(site.data / "link")):
+        for route in ("/v1/jobs", "/v1/jobs:preview", "/v1/jobs:plan", "/v1/jobs:check"):
+            refused = people.bert.post(route, json=site.spec(inputs={"data": path}))
+            assert (refused.status_code, "there is no job" in refused.text) == (422, True), (route, path, refused.text)
+            assert "there is no job" not in people.anna.post(route, json=site.spec(inputs={"data": path})).text
+
+
+def _tells_of(text: str, job_id: str) -> bool:
+    return job_id in text or "canary-of-anna" in text
+
+
+def azure_token(client: httpx.Client, text: str) -> str:
+    """What Azure's client gets for a token."""
+    url = "/azure/identity?resource=https://ml.azure.com"
+    return str(accepted(client.get(url, headers={"X-IDENTITY-HEADER": text}))["access_token"])
 
 
 class TestTokens:

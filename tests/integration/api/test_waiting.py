@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from parallelrun_core.store.nodes import NodeInfo, NodeRegistry
 from parallelrun_core.wire.at_work import NodeWork
 from parallelrun_core.wire.progress import Progress
-from parallelrun_core.wire.states import NodeState
 from tests.integration.api.conftest import Site
-from tests.integration.api.server import ApiServer, Master
+from tests.integration.api.server import ApiServer, Master, beat
 from tests.integration.api.test_events import frames
 from tests.integration.api.test_people import OPERATOR, accepted
 
@@ -24,15 +22,6 @@ if TYPE_CHECKING:
     from redis import Redis
 
 pytestmark = pytest.mark.integration
-
-
-def beat(redis: Redis, slots: int = 4, *, workers: dict[str, int] | None = None, **fields: Any) -> None:
-    info = NodeInfo(
-        node="n1", session="n1-1", host="h", pid=1, slots=slots, busy=sum((workers or {}).values()), version="0",
-        started=0.0, state=NodeState.READY, jobs=sorted(workers or {}), workers=workers or {}, sent=time.time(),
-        **fields,
-    )  # fmt: skip
-    NodeRegistry(redis).beat(info, lease_ms=60_000)
 
 
 def waiting_of(client: httpx.Client, job_id: str) -> dict[str, Any]:

@@ -68,6 +68,7 @@ def services(
         _hand_over(cluster, services_uid)
     with LocalStore() as store:
         cluster.environments["api"]["PARALLELRUN_ALLOWED_ROOTS"] = f"{cluster.home}:{store.roots}"
+        cluster.environments["api"]["PARALLELRUN_VISIBILITY"] = "own"
         with cluster:
             yield HttpTarget(
                 name=name,
@@ -79,6 +80,7 @@ def services(
                 inputs_there=str(cluster.home / "inputs"),
                 store=store,
                 offers_packages=True,
+                shows_only_own=True,
             )
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from parallelrun_api.http.concurrency import ConcurrencyLimiter
 from parallelrun_api.http.errors import TooManyReads
+from parallelrun_api.people.person import CURRENT, Person
 
 T = TypeVar("T")
 
@@ -70,6 +71,25 @@ def test_an_answer_is_shared_unless_it_was_begun_before() -> None:
         reads.go.set()
         assert await first == 1
         assert set(await asyncio.gather(*others)) == {2}
+
+    run(story())
+
+
+def test_people_who_see_only_their_own_share_answers_with_nobody() -> None:
+    async def ask(lane: ConcurrencyLimiter, reads: Reads, name: str, *, sees_all: bool) -> int:
+        CURRENT.set(Person(name, frozenset({"submit"}), sees_all))
+        return await lane.run("same", reads)
+
+    async def story() -> None:
+        reads, lane = Reads(), ConcurrencyLimiter(at_once=1, waiting=9)
+        busy = asyncio.create_task(lane.run("busy", reads))
+        await until_begun(reads, 1)
+        people = [("anna", False), ("bert", False), ("anna", False), ("carl", True), ("dora", True)]
+        tasks = [asyncio.create_task(ask(lane, reads, name, sees_all=sees_all)) for name, sees_all in people]
+        await asyncio.sleep(0)
+        reads.go.set()
+        assert await busy == 1
+        assert await asyncio.gather(*tasks) == [2, 3, 2, 4, 4]
 
     run(story())
 

@@ -129,7 +129,7 @@ def _sent_in(document: object) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
 def _accepting(face: Face) -> Endpoints:
     """Return what accepts deployments and data that name what only this face knows."""
     context, settings = face.context, face.context.settings
-    checks = PathChecks(root=settings.root, places=settings.places)
+    checks = PathChecks(root=settings.root, places=settings.places, sees_job=context.access.sees_job)
     names = FaceNames(face)
     return Endpoints(settings.root, context.submissions, checks, names=names)
 

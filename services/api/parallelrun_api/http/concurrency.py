@@ -1,7 +1,8 @@
 """Reads that cost much: a few at a time, a few that wait, and all others are told to come again.
 
 Each kind has a lane of its own, so nothing else ever waits for its threads. Those who ask for the same thing share one
-answer, unless it was begun before they asked: what a client knows to be there must be in it.
+answer, unless it was begun before they asked: what a client knows to be there must be in it. People who see only what
+is their own share answers with nobody.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 
 from parallelrun_api.http.errors import TooManyReads
+from parallelrun_api.people.person import CURRENT
 
 Answer = TypeVar("Answer")
 
@@ -34,6 +36,7 @@ class ConcurrencyLimiter:
         Raises:
             TooManyReads: too many wait already.
         """
+        key = (_viewer(), key)
         task: asyncio.Task[Answer] | None = self._not_begun.get(key)
         if task is None:
             if len(self._tasks) >= self._most:
@@ -54,3 +57,8 @@ class ConcurrencyLimiter:
         self._tasks.discard(task)
         if not task.cancelled():
             task.exception()  # somebody has it, or nobody is there any more
+
+
+def _viewer() -> str | None:
+    """Return whose things the person of this request sees; None: everybody's."""
+    return CURRENT.get().only_owner

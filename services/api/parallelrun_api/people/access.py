@@ -88,12 +88,17 @@ class Access:
         Raises:
             NotFound: it is somebody else's, and people see only their own; or it was deleted.
         """
-        person = CURRENT.get()
-        if person.only_owner is not None:
-            owner = self.owner_of(Subject("job", job_id))
-            if owner is not None and not person.may_see(owner):
-                raise NotFound(f"There is no job {job_id[:80]!r}.")
+        if not self.sees_job(job_id):
+            raise NotFound(f"There is no job {job_id[:80]!r}.")
         self.check_job_kept(job_id)
+
+    def sees_job(self, job_id: str) -> bool:
+        """Return whether the person of this request sees a job; of one that isn't there, the answer is yes."""
+        person = CURRENT.get()
+        if person.only_owner is None:
+            return True
+        owner = self.owner_of(Subject("job", job_id))
+        return owner is None or person.may_see(owner)
 
     def check_job_kept(self, job_id: str) -> None:
         """Make sure that nobody has deleted a job. Its folder stays until it can't be restored any more, so all that is
@@ -143,8 +148,10 @@ def subject_of(path_params: Mapping[str, str]) -> Subject | None:
 
 def not_owned(subject: Subject, owner: str) -> NotAllowed:
     """The error for what belongs to somebody else."""
-    whose = f"{owner!r}: ask them" if owner else "whoever runs this server: ask them"
-    return NotAllowed(f"The {subject.noun} {subject.name[:80]!r} belongs to {whose}, or somebody with the scope admin.")
+    owner_words = f"{owner!r}: ask them" if owner else "whoever runs this server: ask them"
+    return NotAllowed(
+        f"The {subject.noun} {subject.name[:80]!r} belongs to {owner_words}, or somebody with the scope admin."
+    )
 
 
 def _check_scopes(person: Person, *, is_change: bool) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated
 
 import msgspec
 from fastapi import APIRouter, Response
 from pydantic import Field
 
-from parallelrun_api.context import Ctx
+from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.models import Asked
 from parallelrun_api.routes.responses import problems
@@ -35,10 +34,9 @@ class CheckRequest(Asked):
 
 @router.get("/nodes", summary="List nodes", response_model=NodeList, responses=problems())
 def list_nodes(context: Ctx) -> Response:
-    """All known nodes, by name. A `lost` one has been silent for longer than its lease."""
-    return json_answer(
-        NodeList(items=[_node(info, is_alive, context.jobs.name_of) for info, is_alive in context.nodes.all()])
-    )
+    """All known nodes, by name. A `lost` one has been silent for longer than its lease. Of `jobs` and `work`, only what
+    is of jobs that the person sees."""
+    return json_answer(NodeList(items=[_node(info, is_alive, context) for info, is_alive in context.nodes.all()]))
 
 
 @router.post(
@@ -67,8 +65,9 @@ def _pressure(info: NodeInfo) -> NodePressure | None:
     return NodePressure(of=pressure.of, cpu=pressure.cpu, io=pressure.io, memory=pressure.memory) if pressure else None
 
 
-def _node(info: NodeInfo, is_alive: bool, name_of: Callable[[str], str]) -> Node:
-    workers = info.workers if is_alive else {}
+def _node(info: NodeInfo, is_alive: bool, context: Context) -> Node:
+    name_of, sees_job = context.jobs.name_of, context.access.sees_job
+    workers = {job: busy for job, busy in info.workers.items() if sees_job(job)} if is_alive else {}
     return Node(
         node=info.node,
         host=info.host,
@@ -77,7 +76,7 @@ def _node(info: NodeInfo, is_alive: bool, name_of: Callable[[str], str]) -> Node
         state=info.state if is_alive else NodeState.LOST,
         version=info.version,
         started=rfc3339(info.started),
-        jobs=info.jobs if is_alive else [],
+        jobs=[job for job in info.jobs if sees_job(job)] if is_alive else [],
         work=[WorkForJob(job=job, name=name_of(job), workers=busy) for job, busy in sorted(workers.items()) if busy],
         workers_apart=info.workers_apart,
         memory_bytes=info.memory_bytes,

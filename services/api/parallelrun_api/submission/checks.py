@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -48,6 +48,8 @@ class PathChecks:
     """The folder that the services share."""
     places: Places
     """The places where all paths of jobs must be."""
+    sees_job: Callable[[str], bool] = lambda _: True
+    """Tells whether the person of the request sees a job, whose outputs may be inputs then."""
 
     def rule(self) -> PathRule:
         """Return what a job that is submitted now may use."""
@@ -62,7 +64,7 @@ class PathChecks:
         rule = self.rule()
         code = _code(rule, spec.code, has_zip=has_zip, is_needed=not spec.command)
         limits = _limits(self.root, spec)
-        inputs = *_inputs(rule, spec), *_deleted_jobs(self.root, spec)
+        inputs = *_inputs(rule, spec), *self._jobs(spec)
         Problems([*code, *inputs, *_outputs(rule, spec), *_packages(rule, spec), *limits]).check()
         _check_tables(rule, spec)
 
@@ -73,7 +75,7 @@ class PathChecks:
             InvalidInput: with one problem for each wrong path.
         """
         rule = self.rule()
-        Problems([*_inputs(rule, spec), *_deleted_jobs(self.root, spec)]).check()
+        Problems([*_inputs(rule, spec), *self._jobs(spec)]).check()
         _check_tables(rule, spec)
 
     def check_step(self, step_spec: JobSpec, *, has_zip: bool) -> None:
@@ -89,13 +91,19 @@ class PathChecks:
         """
         rule = self.rule()
         problems = Problems([*_inputs(rule, step_spec), *_outputs(rule, step_spec), *_packages(rule, step_spec)])
-        problems.problems.extend([*_deleted_jobs(self.root, step_spec), *_limits(self.root, step_spec)])
+        problems.problems.extend([*self._jobs(step_spec), *_limits(self.root, step_spec)])
         if not (has_zip and step_spec.code and not os.path.isabs(step_spec.code)):
             problems.problems += _code(rule, step_spec.code, has_zip=False, is_needed=not step_spec.command)
         if step_spec.resume_from:
             problems.wrong("/resume_from", _NO_TAKEOVER, _REUSED)
         problems.check()
         _check_tables(rule, step_spec)
+
+    def _jobs(self, spec: JobSpec) -> Iterator[Problem]:
+        """Yield a problem for each input that is an output of a job which can't be read from: it was deleted, or the
+        person doesn't see it."""
+        yield from _hidden_jobs(self.root, spec, self.sees_job)
+        yield from _deleted_jobs(self.root, spec)
 
 
 def _code(rule: PathRule, code: str, *, has_zip: bool, is_needed: bool) -> Iterator[Problem]:
@@ -125,14 +133,30 @@ def _inputs(rule: PathRule, spec: JobSpec) -> Iterator[Problem]:
             yield problem
 
 
+def _hidden_jobs(root: Path, spec: JobSpec, sees_job: Callable[[str], bool]) -> Iterator[Problem]:
+    """Yield a problem for each input that is an output of a job which the person doesn't see."""
+    for name, job_input in spec.input_paths():
+        job_id = _job_of(root, job_input.path)
+        if job_id and not sees_job(job_id):
+            yield Problem(pointer=f"/inputs/{name}/path", message=f"there is no job {job_id}, whose output this is")
+
+
 def _deleted_jobs(root: Path, spec: JobSpec) -> Iterator[Problem]:
     """Yield a problem for each input that is an output of a deleted job: a sweep may remove it before it is read."""
     for name, job_input in spec.input_paths():
-        job_id = job_of_output(root, f"{job_input.path}/")
+        job_id = _job_of(root, job_input.path)
         if job_id and Marks(JobFolder(root, job_id)).is_deleted:
             message = f"job {job_id}, whose output this is, was deleted"
             hint = f"`parallelrun job restore {job_id}` brings it back"
             yield Problem(pointer=f"/inputs/{name}/path", message=message, hint=hint)
+
+
+def _job_of(root: Path, path: str) -> str:
+    """Return the job in whose outputs a path is, whatever links lead there; empty: it is elsewhere."""
+    if is_url(path):
+        return ""
+    real_root = Path(os.path.realpath(root))
+    return job_of_output(root, f"{path}/") or job_of_output(real_root, f"{os.path.realpath(path)}/")
 
 
 def _check_tables(rule: PathRule, spec: JobSpec) -> None:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from email.utils import formatdate
 from io import FileIO
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import quote
 
 from anyio.to_thread import run_sync
@@ -38,6 +38,45 @@ class ByteRange:
     """The number of last lines."""
 
 
+class Content(Protocol):
+    """Bytes that can be sent, of a size that is known before."""
+
+    size: int
+    modified_ns: int
+    """Nanoseconds since the epoch."""
+
+    def read(self, count: int, begin: int) -> bytes:
+        """Return at most so many bytes from this one on; none: it has become shorter."""
+        ...
+
+    def last_lines(self, count: int) -> int:
+        """Return where the last lines begin."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class OpenFile:
+    """An open file. Takes over the file descriptor."""
+
+    def __init__(self, fd: int) -> None:
+        self._file = FileIO(fd, "rb")
+        status = os.fstat(fd)
+        self.size, self.modified_ns = status.st_size, status.st_mtime_ns
+
+    def read(self, count: int, begin: int) -> bytes:
+        """See `Content.read`."""
+        return os.pread(self._file.fileno(), count, begin)
+
+    def last_lines(self, count: int) -> int:
+        """See `Content.last_lines`."""
+        return last_lines(self._file.fileno(), self.size, count)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
 def download(
     fd: int, name: str, media_type: str, byte_request: ByteRange, threads: CapacityLimiter
 ) -> StreamingResponse:
@@ -46,31 +85,40 @@ def download(
     Raises:
         RangeNotSatisfiable: the file has no such bytes.
     """
-    file = FileIO(fd, "rb")
-    info = os.fstat(fd)
-    size = info.st_size
-    tag = f'"{info.st_mtime_ns:x}-{size:x}"'
+    return send(OpenFile(fd), name, media_type, byte_request, threads)
+
+
+def send(
+    content: Content, name: str, media_type: str, byte_request: ByteRange, threads: CapacityLimiter
+) -> StreamingResponse:
+    """The answer with a content, or a part of it, read in these threads; it is closed at the end.
+
+    Raises:
+        RangeNotSatisfiable: it has no such bytes.
+    """
+    size = content.size
+    tag = f'"{content.modified_ns:x}-{size:x}"'
     headers = {
         "Accept-Ranges": "bytes",
         "Cache-Control": "private, no-cache",
         "Content-Disposition": f"attachment; filename*=utf-8''{quote(name, safe='')}",
         "ETag": tag,
-        "Last-Modified": formatdate(info.st_mtime, usegmt=True),
+        "Last-Modified": formatdate(content.modified_ns / 1e9, usegmt=True),
     }
     status, begin, end = 200, 0, size
     try:
         if byte_request.tail is not None:
-            begin = last_lines(fd, size, min(byte_request.tail, MAX_TAIL_LINES))
+            begin = content.last_lines(min(byte_request.tail, MAX_TAIL_LINES))
         elif byte_request.range and byte_request.if_range in (None, tag):
             part = _range_of(byte_request.range, size)
             if part is not None:
                 status, (begin, end) = 206, part
                 headers["Content-Range"] = f"bytes {begin}-{end - 1}/{size}"
     except BaseException:
-        file.close()
+        content.close()
         raise
     headers["Content-Length"] = str(end - begin)
-    return _FileResponse(file, _chunks(file, begin, end, threads), status, headers, media_type)
+    return _ContentResponse(content, _chunks(content, begin, end, threads), status, headers, media_type)
 
 
 def _range_of(header: str, size: int) -> tuple[int, int] | None:
@@ -97,25 +145,25 @@ def _range_of(header: str, size: int) -> tuple[int, int] | None:
     return begin, end
 
 
-class _FileResponse(StreamingResponse):
-    """Sends bytes of an open file, and closes it whatever happens."""
+class _ContentResponse(StreamingResponse):
+    """Sends bytes of a content, and closes it whatever happens."""
 
     def __init__(
-        self, file: FileIO, chunks: AsyncIterator[bytes], status: int, headers: dict[str, str], media_type: str
+        self, content: Content, chunks: AsyncIterator[bytes], status: int, headers: dict[str, str], media_type: str
     ) -> None:
         super().__init__(chunks, status, headers, media_type)
-        self._file = file
+        self._content = content
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await super().__call__(scope, receive, send)
         finally:
-            self._file.close()
+            self._content.close()
 
 
-async def _chunks(file: FileIO, begin: int, end: int, threads: CapacityLimiter) -> AsyncIterator[bytes]:
+async def _chunks(content: Content, begin: int, end: int, threads: CapacityLimiter) -> AsyncIterator[bytes]:
     while begin < end:
-        chunk = await run_sync(os.pread, file.fileno(), min(_CHUNK, end - begin), begin, limiter=threads)
+        chunk = await run_sync(content.read, min(_CHUNK, end - begin), begin, limiter=threads)
         if not chunk:
             raise EOFError(f"the file became shorter while it was sent: {end - begin} bytes are missing")
         begin += len(chunk)

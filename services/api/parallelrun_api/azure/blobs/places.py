@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
 from parallelrun_api.azure.blobs.artifacts import Artifacts, artifacts_of
+from parallelrun_api.azure.blobs.joined import JoinedLogs
 from parallelrun_api.azure.blobs.names import (
     ARTIFACTS,
     EXECUTION_LOG,
@@ -24,7 +23,9 @@ from parallelrun_api.azure.blobs.names import (
     UPLOADS,
     checked_container,
 )
+from parallelrun_api.azure.blobs.store import check_is_file
 from parallelrun_api.azure.outputs import served_output
+from parallelrun_api.views.downloads import Content, OpenFile
 from parallelrun_api.views.files import ServedFolder
 from parallelrun_core.errors import NotFound, UnsafePath
 
@@ -38,12 +39,6 @@ _JOINED: Final = {
     STDERR_LOG: re.compile(r"user/stderr/.*"),
 }
 """Logs that are made of others when they are asked for."""
-_MOST_FILES: Final = 1000
-"""Of one of them; of the overview of a job there is one for each hour."""
-_COPY_BYTES: Final = 1 << 20
-_MOST_JOINED: Final = 128 << 20
-"""Bytes of one of them, which is in memory: workers may write as much each."""
-_GOES_ON: Final = b"\n... there is more: read the logs of each worker.\n"
 
 
 class BlobPlace(NamedTuple):
@@ -53,8 +48,8 @@ class BlobPlace(NamedTuple):
     prefix: str
 
 
-def open_blob(face: Face, container: str, blob: str) -> int:
-    """Open what a name in a container stands for; returns the file descriptor.
+def open_blob(face: Face, container: str, blob: str) -> Content:
+    """Open what a name in a container stands for.
 
     Raises:
         NotFound: there is nothing of this name.
@@ -62,11 +57,18 @@ def open_blob(face: Face, container: str, blob: str) -> int:
     """
     place = _of_job(face, container, blob)
     if place is None:
-        return face.blobs.open(container, blob)
+        return _file(face.blobs.open(container, blob), blob)
     joined_file = _JOINED.get(blob.removeprefix(place.prefix)) if container == ARTIFACTS else None
     if joined_file is not None:
-        return _joined(_logs_of(face, face.names.job_id(place.prefix.removeprefix(OF_LOGS).rstrip("/"))), joined_file)
-    return place.folder.open(blob.removeprefix(place.prefix))
+        return JoinedLogs(
+            _logs_of(face, face.names.job_id(place.prefix.removeprefix(OF_LOGS).rstrip("/"))), joined_file
+        )
+    return _file(place.folder.open(blob.removeprefix(place.prefix)), blob)
+
+
+def _file(fd: int, blob: str) -> OpenFile:
+    check_is_file(fd, blob)
+    return OpenFile(fd)
 
 
 def files(face: Face, container: str, prefix: str, after: str) -> Iterator[FileEntry]:
@@ -92,23 +94,6 @@ def _logs_of(face: Face, job_id: str) -> ServedFolder:
     folder = face.context.jobs.folder(job_id)
     folder.record()
     return ServedFolder(anchor=folder.path.parent, beneath=f"{job_id}/logs", names=face.context.folder_names)
-
-
-def _joined(logs: ServedFolder, pattern: re.Pattern[str]) -> int:
-    """A file with all logs of some name, one after the other; only lines at its end are new when it is asked for
-    again."""
-    fd = os.memfd_create("joined-logs", os.MFD_CLOEXEC)
-    with suppress(NotFound, UnsafePath):
-        paths = [entry.path for entry in logs.files() if pattern.fullmatch(entry.path)]
-        copied = 0
-        for path in paths[-_MOST_FILES:]:
-            with open(logs.open(path), "rb") as part:
-                while copied < _MOST_JOINED and (chunk := part.read(min(_COPY_BYTES, _MOST_JOINED - copied))):
-                    copied += os.write(fd, chunk)
-        if copied == _MOST_JOINED:
-            os.write(fd, _GOES_ON)
-    os.lseek(fd, 0, os.SEEK_SET)
-    return fd
 
 
 def _uploaded(face: Face, container: str, prefix: str) -> BlobPlace:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from email.utils import formatdate
-from io import FileIO
 from typing import IO, TYPE_CHECKING, Final
 from xml.etree.ElementTree import ParseError
 
@@ -16,10 +15,10 @@ from parallelrun_api.azure.auth import BLOBS
 from parallelrun_api.azure.blobs import listing
 from parallelrun_api.azure.blobs.names import OF_OUTPUTS, OF_VERSIONS, UPLOADS, checked_blob, checked_container
 from parallelrun_api.azure.blobs.places import open_blob
-from parallelrun_api.azure.blobs.store import MAX_BODY_BYTES, check_is_file
+from parallelrun_api.azure.blobs.store import MAX_BODY_BYTES
 from parallelrun_api.azure.face import Face, FaceOf
 from parallelrun_api.http.errors import BodyTooLarge, Forbidden, HttpError
-from parallelrun_api.views.downloads import ByteRange, download
+from parallelrun_api.views.downloads import ByteRange, Content, send
 from parallelrun_api.views.images import BYTES
 from parallelrun_core.errors import InvalidInput
 
@@ -50,13 +49,13 @@ async def list_blobs(container: str, request: Request, face: FaceOf) -> Response
 @router.get("/{account}/{container}/{blob:path}", name="read_output")
 async def read_blob(container: str, blob: str, request: Request, face: FaceOf) -> Response:
     """A blob, a range of its bytes, or only its properties."""
-    fd = await run_sync(_opened, face, container, blob)
+    content = await run_sync(_opened, face, container, blob)
     metadata = await run_sync(face.blobs.metadata, container, blob)
     blob_headers = {"x-ms-blob-type": "BlockBlob", **{_META + key: value for key, value in metadata.items()}}
     if request.method == "HEAD":
-        return Response(headers={**_properties(fd), **blob_headers}, media_type=BYTES)
+        return Response(headers={**_properties(content), **blob_headers}, media_type=BYTES)
     wanted_range = ByteRange(range=request.headers.get("x-ms-range") or request.headers.get("range"))
-    answer = download(fd, blob.rpartition("/")[2], BYTES, wanted_range, face.context.file_reads)
+    answer = send(content, blob.rpartition("/")[2], BYTES, wanted_range, face.context.file_reads)
     answer.headers.update(blob_headers)
     return answer
 
@@ -157,10 +156,8 @@ async def _commit(face: Face, container: str, blob: str, request: Request) -> No
         await run_sync(face.blobs.set_metadata, container, blob, metadata)
 
 
-def _opened(face: Face, container: str, blob: str) -> int:
-    fd = open_blob(face, checked_container(container), checked_blob(blob))
-    check_is_file(fd, blob)
-    return fd
+def _opened(face: Face, container: str, blob: str) -> Content:
+    return open_blob(face, checked_container(container), checked_blob(blob))
 
 
 def _metadata(headers: Headers) -> dict[str, str]:
@@ -172,13 +169,12 @@ def _written(status: int) -> Response:
     return Response(status_code=status, headers={"ETag": f'"{os.urandom(8).hex()}"', "Last-Modified": now})
 
 
-def _properties(fd: int) -> dict[str, str]:
-    """Return what is told of a blob whose content isn't asked for. Closes the file descriptor."""
-    with FileIO(fd, "rb"):
-        status = os.fstat(fd)
-    changed = formatdate(status.st_mtime, usegmt=True)
-    tag = f'"{status.st_mtime_ns:x}-{status.st_size:x}"'
-    return {"Content-Length": str(status.st_size), "ETag": tag, "Last-Modified": changed, "x-ms-creation-time": changed}
+def _properties(content: Content) -> dict[str, str]:
+    """Return what is told of a blob whose content isn't asked for. Closes it."""
+    content.close()
+    changed = formatdate(content.modified_ns / 1e9, usegmt=True)
+    tag = f'"{content.modified_ns:x}-{content.size:x}"'
+    return {"Content-Length": str(content.size), "ETag": tag, "Last-Modified": changed, "x-ms-creation-time": changed}
 
 
 class AlreadyThere(HttpError):

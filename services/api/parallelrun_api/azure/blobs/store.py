@@ -6,6 +6,7 @@ its metadata and the blocks of an upload that is not finished, is in a folder be
 
 from __future__ import annotations
 
+import filecmp
 import hashlib
 import json
 import os
@@ -19,6 +20,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Final
 
+from parallelrun_api.azure.blobs.owners import UploadOwners
+from parallelrun_api.people.person import CURRENT
 from parallelrun_core.durable_files import replace_file, sync_file, sync_folder
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound
 from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER, make_store, uploads_of
@@ -35,7 +38,7 @@ _MAX_BLOCK_ID: Final = 200
 _COUNT_EVERY_S: Final = 60.0
 _ABANDONED_S: Final = 24 * 3600
 _COPY_BYTES: Final = 1 << 20
-_KEPT: Final = frozenset({"blocks", "metadata", "closed"})
+_KEPT: Final = frozenset({"blocks", "metadata", "closed", "owners"})
 """What is beside the blobs and belongs to no upload that is going on."""
 _FILE: Final = 0o644
 _FOLDER: Final = 0o755
@@ -60,6 +63,7 @@ class BlobStore:
     def __init__(self, root: Path, *, max_bytes: int, clock: Callable[[], float] = time.time) -> None:
         self.folder: Final = uploads_of(root)
         self._beside: Final = root / "azure" / "blobs"
+        self._owners: Final = UploadOwners(self.folder, self._beside / "owners")
         self._max_bytes = max_bytes
         self._clock = clock
         self._lock = threading.Lock()
@@ -154,14 +158,19 @@ class BlobStore:
             raise Conflict("These are the files of a version that there is: a version never changes.")
 
     def put(self, container: str, blob: str, file: IO[bytes]) -> None:
-        """Make what was received a blob, in place of one of the same name.
+        """Make what was received a blob, in place of one of the same name. One of somebody else stays as it is.
 
         Raises:
             Conflict: a folder has that name, or a file the name of a folder above it; or the container is closed.
+            NotAllowed: it is part of an upload of somebody else, which has no such file, or another one.
         """
         self.check_not_closed(container)
         file.flush()
         path = self.file(container, blob)
+        if not self._owners.claim(container, blob):
+            if not _is_same(file, path):
+                raise self._owners.refusal(container, blob)
+            return
         try:
             self._make_folders(path.parent)
             os.fchmod(file.fileno(), _FILE)
@@ -221,6 +230,8 @@ class BlobStore:
             InvalidInput: it is too much.
         """
         os.close(self.open(container, blob))
+        if not self._owners.claim(container, blob):
+            return  # clients do so once they have uploaded what was there
         text = json.dumps(metadata).encode()
         if len(text) > _MAX_METADATA:
             raise InvalidInput.at("metadata", f"at most {_MAX_METADATA:,} bytes")
@@ -230,7 +241,10 @@ class BlobStore:
         sync_file(path)
 
     def metadata(self, container: str, blob: str) -> dict[str, str]:
-        """The metadata of a blob; empty if it has none."""
+        """The metadata of a blob; empty if it has none, or somebody else has uploaded it: clients take metadata for a
+        proof of what is there."""
+        if not self._owners.trusts(container, blob):
+            return {}
         try:
             value = json.loads(self._metadata(container, blob).read_bytes())
         except (FileNotFoundError, ValueError):
@@ -255,7 +269,9 @@ class BlobStore:
             path.unlink()
 
     def _blocks(self, container: str, blob: str) -> Path:
-        return self._beside / "blocks" / _digest(f"{container}/{blob}")
+        """The folder of the blocks that the person of this request has uploaded of a blob."""
+        owner = CURRENT.get().owner
+        return self._beside / "blocks" / _digest(f"{container}/{blob}" + (f"\0{owner}" if owner else ""))
 
     def _metadata(self, container: str, blob: str) -> Path:
         return self._beside / "metadata" / f"{_digest(f'{container}/{blob}')}.json"
@@ -289,6 +305,14 @@ def check_is_file(fd: int, blob: str) -> None:
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
         raise NotFound(f"There is no blob {blob[:200]!r}.")
+
+
+def _is_same(file: IO[bytes], path: Path) -> bool:
+    """Return whether a file that was received is the same as one that is there."""
+    try:
+        return filecmp.cmp(file.name, path, shallow=False)
+    except OSError:
+        return False
 
 
 def _digest(text: str) -> str:
