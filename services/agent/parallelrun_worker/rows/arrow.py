@@ -5,6 +5,7 @@ The column types of one mini-batch are whatever its values are; the concatenator
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 from parallelrun_worker.rows.returned import (
@@ -71,7 +72,7 @@ def _of_rows(returned: Any, kind: str) -> tuple[list[str], list[Any]]:
 def _array(pa: Any, column: Any) -> Any:
     try:
         array = _exact(pa, column)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, UnicodeEncodeError):
+    except (ValueError, TypeError, OverflowError, pa.ArrowNotImplementedError):
         # Values of several kinds, or of one that Arrow doesn't know: as text.
         refuse_without_text(column)
         array = pa.array([None if _is_null(value) else _text(value) for value in column], pa.string())
@@ -84,12 +85,13 @@ def _exact(pa: Any, column: Any) -> Any:
     """The values as Arrow has them, if these are what Python has.
 
     Raises:
-        pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, pyarrow.ArrowNotImplementedError, OverflowError,
-        UnicodeEncodeError: Arrow has no type for all of them.
+        ValueError, TypeError, OverflowError, pyarrow.ArrowNotImplementedError: Arrow has no type for all of them.
     """
     values = _objects(column)
     if values is None:
         return pa.array(column, from_pandas=True)
+    if any(type_.__name__ == "datetime64" for type_ in set(map(type, values))):
+        column = values = _with_dates(values)
     if may_mix_numpy_times(values):
         raise pa.ArrowTypeError("times of NumPy are beside values of other kinds")
     array = pa.array(column, from_pandas=True)
@@ -111,9 +113,20 @@ def _objects(column: Any) -> list[object] | None:
     return list(categories) if categories.dtype == object else None
 
 
+def _with_dates(values: list[Any]) -> list[Any]:
+    """NumPy's days as dates, which Arrow doesn't take them for, if all of its times are days; else the values."""
+    dates = [value.item() if type(value).__name__ == "datetime64" else value for value in values]
+    are_days = all(
+        isinstance(date, datetime.date) and value.dtype.str.endswith("[D]")
+        for value, date in zip(values, dates)  # noqa: B905 - see json_lines
+        if type(value).__name__ == "datetime64" and date is not None
+    )
+    return dates if are_days and any(date is not None for date in dates) else values
+
+
 def _is_null(value: object) -> bool:
-    if isinstance(value, float):
-        return value != value  # noqa: PLR0124 - NaN, which is null in columns of one kind, too
+    if isinstance(value, float) or type(value).__name__ in ("datetime64", "timedelta64", "longdouble"):
+        return bool(value != value)  # noqa: PLR0124 - NaN, which is null in columns of one kind, too; NumPy's NaT
     return value is None or type(value).__name__ in ("NaTType", "NAType")  # pandas may not be installed
 
 

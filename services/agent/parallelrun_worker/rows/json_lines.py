@@ -19,6 +19,8 @@ from parallelrun_worker.rows.returned import (
     unpacked,
 )
 
+_FINE = ("ns]", "ps]", "fs]", "as]")
+
 
 def render(returned: Any) -> Rendered:
     """An object for each row of a DataFrame, otherwise the elements themselves.
@@ -103,7 +105,7 @@ def _plain(value: Any) -> Any:
     """The JSON form of a value of NumPy, of pandas, or of the script's own classes."""
     if hasattr(value, "tolist"):
         plain = unpacked(value)
-        return _time(plain) if hasattr(plain, "tolist") else _clean(plain)
+        return _of_numpy(plain) if hasattr(plain, "tolist") else _clean(plain)
     if hasattr(value, "isoformat"):
         return None if value != value else value.isoformat()  # noqa: PLR0124 - as NaT is
     if type(value).__name__ in ("NAType", "NaTType"):
@@ -111,15 +113,29 @@ def _plain(value: Any) -> Any:
     fields = plain_object(value)
     if fields is not None:
         _check_keys_within(fields)
-        return fields
+        return _clean(fields)
     refuse_without_text((value,))
     return str(value)
 
 
+def _of_numpy(value: Any) -> Any:
+    """A value that Python has no type for: a time with all its digits, as pandas writes it, or a long float."""
+    kind = value.dtype.kind
+    if kind in "Mm":
+        return _time(value)
+    if value != value:  # noqa: PLR0124 - NaN
+        return None
+    return _clean(float(value)) if kind == "f" and float(value) == value else str(value)
+
+
 def _time(value: Any) -> Any:
-    """A NumPy time in nanoseconds or finer: as pandas writes it, with all its digits."""
+    """A time of NumPy that is in nanoseconds or finer, in months or years, or of a year that Python doesn't have."""
+    if value != value:  # noqa: PLR0124 - NaT
+        return None
+    if isinstance(value.tolist(), int) and value.dtype.str[-3:] not in _FINE:
+        return str(value)
     coarse = value.astype(f"{value.dtype.kind}8[us]")
-    return coarse.tolist() if coarse == value or value != value else str(value)  # noqa: PLR0124 - as NaT is
+    return coarse.tolist() if coarse == value else str(value)
 
 
 def _clean(value: Any) -> Any:

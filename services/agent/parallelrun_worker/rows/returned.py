@@ -89,21 +89,22 @@ def _origins(value: object) -> set[str]:
 
 
 def unpacked(values: Any) -> Any:
-    """`values.tolist()`, but times finer than microseconds stay NumPy values: it would turn them into plain numbers."""
-    dtype = getattr(values, "dtype", None)
-    if getattr(dtype, "kind", "") not in ("M", "m", "V") or "pandas" in _origins(values) or not _has_fine_times(dtype):
+    """`values.tolist()`, but times that it would turn into plain numbers stay NumPy values: those finer than
+    microseconds, in months or years, and of years that Python doesn't have.
+    """
+    dtype: Any = getattr(values, "dtype", None)
+    if getattr(dtype, "kind", "") not in ("M", "m", "V") or "pandas" in _origins(values):
         return values.tolist()
+    if dtype.kind != "V" and values.ndim == 1:
+        plain = values.tolist()
+        if int not in set(map(type, plain)):
+            return plain
     if values.ndim:
         return [unpacked(value) for value in values]
     if values.dtype.names:
         return tuple(unpacked(values[name]) for name in values.dtype.names)
-    return values[()]
-
-
-def _has_fine_times(dtype: Any) -> bool:
-    if dtype.names:
-        return any(_has_fine_times(dtype[name]) for name in dtype.names)
-    return dtype.base.kind in "Mm" and dtype.base.str[-3:-1] in ("ns", "ps", "fs", "as")
+    plain = values.tolist()
+    return values[()] if dtype.kind in "Mm" and isinstance(plain, int) else plain
 
 
 def check_distinct(names: list[str]) -> None:

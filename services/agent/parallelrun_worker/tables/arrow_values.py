@@ -13,6 +13,11 @@ from itertools import chain
 from typing import Any
 
 _NULLS = ("NoneType", "NaTType", "NAType")
+_NUMPY_KINDS = {
+    "datetime64": "numpy_time", "timedelta64": "numpy_duration", "longdouble": "long", "clongdouble": "complex",
+    "complex64": "complex", "complex128": "complex", "void": "record",
+}  # fmt: skip
+"""Those of NumPy's types that aren't numbers for Arrow, or only with fewer digits."""
 
 
 def is_faithful(values: Sequence[object], type_: Any) -> bool:
@@ -38,10 +43,22 @@ def is_faithful(values: Sequence[object], type_: Any) -> bool:
     return True
 
 
-def may_mix_numpy_times(values: Iterable[object]) -> bool:
-    """Return whether NumPy's times stand beside other kinds of values, which some releases of Arrow crash on."""
-    kinds = {_kind(each) for each in set(map(type, values)) if each.__name__ not in _NULLS}
-    return len(kinds) > 1 and not kinds.isdisjoint(("numpy_time", "numpy_duration"))
+def may_mix_numpy_times(values: Iterable[Any]) -> bool:
+    """Return whether NumPy's times stand beside other kinds of values, which some releases of Arrow crash on: in a
+    column, in its lists, or in a field of its dicts.
+    """
+    types = set(map(type, values))
+    kinds = {_kind(each) for each in types if each.__name__ not in _NULLS}
+    if len(kinds) > 1 and not kinds.isdisjoint(("numpy_time", "numpy_duration")):
+        return True
+    fields: dict[object, list[object]] = {}
+    if any(issubclass(each, dict) for each in types):
+        for value in values:
+            for name, each in value.items() if isinstance(value, dict) else ():
+                fields.setdefault(name, []).append(each)
+    if any(issubclass(each, (list, tuple, set, frozenset)) or hasattr(each, "ndim") for each in types):
+        fields[_elements] = list(chain.from_iterable(map(_elements, values)))
+    return any(each and may_mix_numpy_times(each) for each in fields.values())
 
 
 def _have_nanoseconds(types: set[type], values: Iterable[object]) -> bool:
@@ -63,7 +80,7 @@ def _kind(type_: type) -> str:
         if issubclass(type_, classes):
             return kind
     if type_.__module__ == "numpy":
-        return {"datetime64": "numpy_time", "timedelta64": "numpy_duration"}.get(type_.__name__, "number")
+        return _NUMPY_KINDS.get(type_.__name__, "number")
     return type_.__name__
 
 
