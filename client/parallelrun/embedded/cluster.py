@@ -24,6 +24,7 @@ from parallelrun.embedded.services import (
     node_names,
     provisioner_service,
     redis_service,
+    template_service,
     usable_cpus,
 )
 from parallelrun.embedded.socket_folder import SocketFolder
@@ -130,6 +131,7 @@ class Cluster:
             folder=self.layout.home,
             mark=f"CLUSTER_OF_PARALLELRUN={secrets.token_hex(8)}",
             scratch=self._socket_folder.path,
+            template=template_service(self.layout),
             on_death=self._on_note,
         )
         try:

@@ -11,6 +11,7 @@ from typing import Final
 
 from parallelrun.embedded.redis_server import RedisServer
 from parallelrun.embedded.supervisor import Service
+from parallelrun_core.service.template import PADDING
 from parallelrun_core.storage.path_rule import EVERYWHERE
 from parallelrun_core.store.roles import Role
 
@@ -141,19 +142,15 @@ def cluster_services(
     agents = [_agent(layout, node, slots, agent) for node in node_names(nodes)]
     return [
         _api(layout, port, token, environment(Role.API)),
-        Service(
-            name="master",
-            command=_module("parallelrun_master.main", "--leaders", leaders),
+        _python(
+            "master",
+            *("parallelrun_master.main", "--leaders", leaders),
             # Whoever submits jobs may reach whatever this machine reaches.
             environment={**environment(Role.MASTER), "PARALLELRUN_NOTIFY_ALLOW": "*"},
             nice=_LEADERS_NICE,
         ),
         *agents,
-        Service(
-            name="concatenator",
-            command=_module("parallelrun_concatenator.main"),
-            environment=environment(Role.CONCATENATOR),
-        ),
+        _python("concatenator", "parallelrun_concatenator.main", environment=environment(Role.CONCATENATOR)),
     ]
 
 
@@ -168,9 +165,9 @@ def _shared_environment(layout: ClusterLayout, redis_url: str, *, may_forget: bo
 
 
 def _api(layout: ClusterLayout, port: int, token: str, environment: Mapping[str, str]) -> Service:
-    return Service(
-        name="api",
-        command=_module("parallelrun_api.main", "--host", "127.0.0.1", "--port", str(port)),
+    return _python(
+        "api",
+        *("parallelrun_api.main", "--host", "127.0.0.1", "--port", str(port)),
         environment={
             **environment,
             "PARALLELRUN_TOKEN": token,
@@ -182,15 +179,13 @@ def _api(layout: ClusterLayout, port: int, token: str, environment: Mapping[str,
 
 
 def _agent(layout: ClusterLayout, node: str, slots: int, environment: Mapping[str, str]) -> Service:
-    return Service(
-        name=node,
-        command=_module(
-            "parallelrun_agent.main",
-            *("--node", node),
-            *("--slots", str(slots)),
-            *("--work-dir", str(layout.work / node)),
-            *("--grace-seconds", str(_AGENT_GRACE_S)),
-        ),
+    return _python(
+        node,
+        "parallelrun_agent.main",
+        *("--node", node),
+        *("--slots", str(slots)),
+        *("--work-dir", str(layout.work / node)),
+        *("--grace-seconds", str(_AGENT_GRACE_S)),
         environment={
             **environment,
             **_secrets(os.environ),
@@ -216,9 +211,9 @@ def provisioner_service(
         "PARALLELRUN_REDIS_SECRET": redis_secrets.get(Role.PROVISIONER, ""),
         "PARALLELRUN_AGENT_SECRET": redis_secrets.get(Role.AGENT, ""),
     }
-    return Service(
-        name="provisioner",
-        command=_module("parallelrun_provisioner.main"),
+    return _python(
+        "provisioner",
+        "parallelrun_provisioner.main",
         environment={
             "PARALLELRUN_LOG_FORMAT": "text",
             **_clean(os.environ),
@@ -245,9 +240,25 @@ def usable_cpus() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def _module(name: str, *arguments: str) -> tuple[str, ...]:
+def template_service(layout: ClusterLayout) -> Service:
+    """Return the process that has imported what services share, and from which they are forked; no secret is in it.
+
+    To others, its environment is also that of the services.
+    """
+    return Service(
+        name="template",
+        command=(sys.executable, "-P", "-m", "parallelrun_core.service.template", "{fd}", PADDING),
+        environment={**_clean(os.environ), "PARALLELRUN_ROOT": str(layout.root)},
+    )
+
+
+def _python(
+    name: str, *module: str, environment: dict[str, str], nice: int = 0, stop_s: float = Service.stop_s
+) -> Service:
+    """Return a service that is a module with arguments."""
     # -P: a file such as `redis.py` in the user's current folder must not be imported.
-    return (sys.executable, "-P", "-m", "parallelrun_core.service.launch", name, *arguments)
+    command = (sys.executable, "-P", "-m", "parallelrun_core.service.launch", *module)
+    return Service(name=name, command=command, module=module, environment=environment, nice=nice, stop_s=stop_s)
 
 
 def _secrets(environment: Mapping[str, str]) -> dict[str, str]:

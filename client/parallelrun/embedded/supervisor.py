@@ -13,18 +13,21 @@ import contextlib
 import os
 import queue
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
 
 from parallelrun.embedded import guard, service_logs
+from parallelrun.embedded.forking import ForkedProcess, TemplateLink, TemplateLost
 from parallelrun_core.service import process as processes
 from parallelrun_core.service.pacing import Backoff
+from parallelrun_core.service.template import Order
 
 FIRST_PAUSE_S: Final = 0.2
 LONGEST_PAUSE_S: Final = 10.0
@@ -50,12 +53,14 @@ class Service:
     """Open files that it inherits."""
     nice: int = 0
     """By how much it lets others go first when CPUs are short, from 0 to 19."""
+    module: tuple[str, ...] = ()
+    """The module that `command` runs with its arguments, if a template may be forked instead; empty: it may not."""
 
 
 @dataclass
 class _Child:
     service: Service
-    process: subprocess.Popen[bytes] | None = None
+    process: subprocess.Popen[bytes] | ForkedProcess | None = None
     began: float = 0.0
     deaths: int = 0
     restart_at: float | None = None
@@ -65,7 +70,7 @@ class _Child:
 class _Event:
     kind: Literal["start", "exit", "stop", "kill"]
     services: Sequence[Service] = ()
-    process: subprocess.Popen[bytes] | None = None
+    process: subprocess.Popen[bytes] | ForkedProcess | None = None
     done: threading.Event = field(default_factory=threading.Event)
 
 
@@ -78,6 +83,7 @@ class Supervisor:
         mark: a variable, as `NAME=VALUE`, in the environment of every service. Every process with it is killed at the
             end, so nothing that a service started is left behind.
         scratch: folder that is removed if this process is killed.
+        template: the program from which services that name their module are forked; None: each is started by itself.
         on_death: called with one line whenever a service ends unasked.
     """
 
@@ -88,12 +94,15 @@ class Supervisor:
         folder: Path,
         mark: str,
         scratch: Path,
+        template: Service | None = None,
         on_death: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._logs = logs
         self._folder = folder
         self._mark = mark
         self._scratch = scratch
+        self._template = template
+        self._link: TemplateLink | None = None
         self._on_death = on_death
         self._events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
         self._children: dict[str, _Child] = {}
@@ -144,7 +153,10 @@ class Supervisor:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         ) as watching:
+            self._start_template()
             self._keep_running()
+            if self._link is not None:
+                self._link.close()
             guard.kill_marked(self._mark)
             watching.communicate(b".")
 
@@ -180,12 +192,51 @@ class Supervisor:
     def _launch(self, child: _Child) -> None:
         child.restart_at = None
         child.began = time.monotonic()
+        if child.deaths == 0 and (process := self._fork(child.service)) is not None:
+            child.process = process
+            return
         try:
             child.process = self._popen(child.service)
         except OSError as error:
             self._schedule_restart(child, f"can't be started: {error}")
         else:
             threading.Thread(target=self._watch, args=(child.process,), daemon=True).start()
+
+    def _start_template(self) -> None:
+        if self._template is None:
+            return
+        channel, of_template = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with of_template:
+            fd = of_template.fileno()
+            command = tuple(word.format(fd=fd) for word in self._template.command)
+            try:
+                process = self._popen(replace(self._template, command=command, fds=(fd,)))
+            except OSError as error:
+                self._on_death(f"{self._template.name} can't be started: {error}; services are started by themselves")
+                channel.close()
+                return
+        self._link = TemplateLink(process, channel, lambda forked: self._events.put(_Event("exit", process=forked)))
+
+    def _fork(self, service: Service) -> ForkedProcess | None:
+        """Fork a service from the template; None: it is to be started by itself."""
+        if self._link is None or not service.module:
+            return None
+        name, _, value = self._mark.partition("=")
+        order = Order(
+            module=service.module[0],
+            arguments=[*service.module[1:]],
+            environment={**service.environment, name: value},
+            shown_as=_with_mark(service.command, self._mark),
+            nice=service.nice,
+        )
+        try:
+            with self.log_of(service.name).open("ab") as log:
+                return self._link.fork(order, log.fileno())
+        except (OSError, TemplateLost) as error:
+            self._on_death(f"the template of services is gone ({error!r}); from now on they are started by themselves")
+            self._link.close()
+            self._link = None
+            return None
 
     def _popen(self, service: Service) -> subprocess.Popen[bytes]:
         wrapper = (sys.executable, "-I", "-S", str(processes.__file__), str(os.getpid()))
@@ -202,7 +253,7 @@ class Supervisor:
                 start_new_session=True,
             )
         if service.nice:
-            _be_nice(process.pid, service.nice)
+            processes.be_nice(process.pid, service.nice)
         return process
 
     def _watch(self, process: subprocess.Popen[bytes]) -> None:
@@ -225,7 +276,7 @@ class Supervisor:
     def _handle_exit(self, event: _Event) -> None:
         child = self._reap(event)
         if child is not None and event.process is not None:
-            self._schedule_restart(child, _describe(event.process.returncode))
+            self._schedule_restart(child, _describe(event.process.returncode or 0))
 
     def _schedule_restart(self, child: _Child, why: str) -> None:
         """Schedule a restart, after a pause that grows with each early death."""
@@ -279,15 +330,7 @@ class Supervisor:
                 event.done.set()
 
 
-def _be_nice(pid: int, nice: int) -> None:
-    """Let others go before a process and what it starts: before its session, where Linux shares out CPUs by session."""
-    with contextlib.suppress(OSError):  # there is no such file, or one was just written for somebody else
-        Path(f"/proc/{pid}/autogroup").write_text(str(nice))
-    with contextlib.suppress(OSError):  # it has ended
-        os.setpriority(os.PRIO_PROCESS, pid, min(19, os.getpriority(os.PRIO_PROCESS, pid) + nice))
-
-
-def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+def _signal_group(process: subprocess.Popen[bytes] | ForkedProcess, number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):  # it ended meanwhile
         os.killpg(process.pid, number)
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Final, cast
 
@@ -23,31 +25,22 @@ _SPARED: Final = ("rich", "opentelemetry.sdk.metrics")
 def main() -> None:
     """Run the module's `main()`; never returns. What it raises, other than SystemExit, ends the process as usual."""
     del sys.argv[0]
-    _run(sys.argv[0])
+    run(sys.argv[0])
 
 
 def console_script() -> None:
     """Run the service that this program is named after: `parallelrun-agent` is `parallelrun_agent.main`."""
-    _run(f"{os.path.basename(sys.argv[0]).replace('-', '_')}.main")
+    run(f"{os.path.basename(sys.argv[0]).replace('-', '_')}.main")
 
 
-def _run(module_name: str) -> None:
+def run(module_name: str) -> None:
+    """Run the `main()` of a module with `sys.argv` as it is; never returns."""
     put_python_path_last()
     from parallelrun_core.service.process import hide_memory  # which imports modules that a user's may be named as
 
     hide_memory()  # before there is anything to see
-    gc.disable()
-    modules = cast("dict[str, Any]", sys.modules)
-    spared = [name for name in _SPARED if name not in modules]
-    modules.update(dict.fromkeys(spared))  # as if they weren't installed
-    module = import_module(module_name)
-    for name in spared:
-        del modules[name]
-    if "msgspec" in modules:
-        from parallelrun_core.service.struct_types import prepare_structs
-
-        prepare_structs()
-    gc.freeze()
+    with quick_imports():
+        module = import_module(module_name)
     gc.enable()
     code: object = None
     try:
@@ -55,10 +48,29 @@ def _run(module_name: str) -> None:
     except SystemExit as end:
         code = end.code
     if code is not None and not isinstance(code, int):
-        sys.exit(str(code))
+        print(code, file=sys.stderr)
+        code = 1
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code or 0)
+
+
+@contextmanager
+def quick_imports() -> Iterator[None]:
+    """Import, in this block, without the garbage collector and without what no service needs. Afterwards the collector
+    is still off, and passes over all that is there by then."""
+    gc.disable()
+    modules = cast("dict[str, Any]", sys.modules)
+    spared = [name for name in _SPARED if name not in modules]
+    modules.update(dict.fromkeys(spared))  # as if they weren't installed
+    yield
+    for name in spared:
+        del modules[name]
+    if "msgspec" in modules:
+        from parallelrun_core.service.struct_types import prepare_structs
+
+        prepare_structs()
+    gc.freeze()
 
 
 if __name__ == "__main__":

@@ -91,6 +91,31 @@ def become_subreaper() -> bool:
     return bool(ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
 
 
+def be_nice(pid: int, nice: int) -> None:
+    """Let others go before a process and what it starts: before its session, where Linux shares out CPUs by session.
+
+    Args:
+        nice: by how much, from 0 to 19.
+    """
+    with suppress(OSError), open(f"/proc/{pid}/autogroup", "w") as file:  # the kernel has none, or it was just written
+        file.write(str(nice))
+    with suppress(OSError):  # it has ended
+        os.setpriority(os.PRIO_PROCESS, pid, min(19, os.getpriority(os.PRIO_PROCESS, pid) + nice))
+
+
+def show_as(command: list[str]) -> None:
+    """Show these words as the command line of this process from now on, as far as its first one leaves room for them.
+
+    What is seen of a forked process is the command of the one that it was forked from.
+    """
+    with open("/proc/self/stat", "rb") as file:
+        fields = file.read().rpartition(b")")[2].split()
+    first, end = int(fields[45]), int(fields[46])  # arg_start, arg_end: fields 48 and 49 of proc(5)
+    if end - first > 1:
+        text = b"\0".join(map(os.fsencode, command))[: end - first - 1]
+        ctypes.memmove(first, text.ljust(end - first, b"\0"), end - first)
+
+
 def become(command: list[str], *, parent: int) -> None:
     """Become this command, which gets SIGTERM when the parent ends; never returns.
 

@@ -14,6 +14,7 @@ import struct
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from typing import Final, cast
 
 import psutil
@@ -41,10 +42,16 @@ _READ_BYTES: Final = 4096 * _REPORT.size
 class _Exchange:
     """What a supervisor and its workers tell each other: who runs an entry, and who is to end. Shared by forking."""
 
-    def __init__(self) -> None:
-        self._reports, self._reports_end = os.pipe()
-        os.set_blocking(self._reports, False)
-        self._retiring = mmap.mmap(-1, mmap.PAGESIZE)
+    def __init__(self, reports: tuple[int, int], retiring: mmap.mmap) -> None:
+        self._reports, self._reports_end = reports
+        self._retiring = retiring
+
+    @classmethod
+    def create(cls) -> _Exchange:
+        """A new one, before any worker is forked."""
+        reports = os.pipe()
+        os.set_blocking(reports[0], False)
+        return cls(reports, mmap.mmap(-1, mmap.PAGESIZE))
 
     @property
     def fd(self) -> int:
@@ -151,11 +158,14 @@ class RqWorkers:
         self._count = count
         self._idle_since: dict[int, float | None] = {}
         """By each worker's process id: since when it has had nothing to do; None: it runs an entry."""
-        self._exchange = _Exchange()
         self._retiring = 0
         """The process id of the worker that is to end; 0: none."""
         self.connected = False
         """Whether Redis answered at the last check."""
+
+    @cached_property
+    def _exchange(self) -> _Exchange:
+        return _Exchange.create()
 
     def supervise(self, stop: StopSignal, check: Callable[[], object] = lambda: None) -> None:
         """Keep the workers running until the signal comes, and end them then.

@@ -1,0 +1,117 @@
+"""The owner's side of a template (`core/service/template.py`): services that are forked from it.
+
+They are no children of this process, so the template says when one has ended.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import socket
+import subprocess
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from parallelrun_core.service.template import PACKET_BYTES, Order
+
+_FORKED_WITHIN_S: Final = 60.0
+"""A template first imports, which takes long on a machine that is very busy."""
+_ENDED_WITHIN_S: Final = 5.0
+
+
+class ForkedProcess:
+    """A service that a template has forked, with those parts of `subprocess.Popen` that a supervisor uses."""
+
+    def __init__(self, pid: int, reap: Callable[[int], None]) -> None:
+        self.pid: Final = pid
+        self.returncode: int | None = None
+        self._reap = reap
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGTERM)
+
+    def wait(self) -> None:
+        """Let its process id be used again; it has ended, or its template has."""
+        self._reap(self.pid)
+
+
+class TemplateLost(Exception):
+    """The template has ended, or doesn't answer."""
+
+
+class TemplateLink:
+    """A template and the services that it has forked. Used by one thread, beside its own.
+
+    Args:
+        process: the template.
+        channel: this side of its socket.
+        on_end: called in a thread of its own with each service that has ended, also when the template did.
+    """
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], channel: socket.socket, on_end: Callable[[ForkedProcess], None]
+    ) -> None:
+        self._process = process
+        self._channel = channel
+        self._on_end = on_end
+        self._forked: queue.SimpleQueue[ForkedProcess | None] = queue.SimpleQueue()
+        self._running: dict[int, ForkedProcess] = {}
+        threading.Thread(target=self._listen, name="template", daemon=True).start()
+
+    def fork(self, order: Order, log: int) -> ForkedProcess:
+        """Have a service forked.
+
+        Args:
+            log: descriptor of the file that it writes to.
+
+        Raises:
+            TemplateLost: nothing was forked, and nothing will be.
+        """
+        order_fd = order.file()
+        try:
+            socket.send_fds(self._channel, [b"fork"], [order_fd, log])
+            process = self._forked.get(timeout=_FORKED_WITHIN_S)
+        except (OSError, queue.Empty) as error:
+            raise TemplateLost from error
+        finally:
+            os.close(order_fd)
+        if process is None:
+            raise TemplateLost
+        return process
+
+    def close(self) -> None:
+        """Let the template end, after its services."""
+        with suppress(OSError):
+            self._channel.shutdown(socket.SHUT_RDWR)
+        try:
+            self._process.wait(_ENDED_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._channel.close()
+
+    def _listen(self) -> None:
+        with suppress(OSError):
+            while packet := self._channel.recv(PACKET_BYTES):
+                match packet.decode().split():
+                    case ["forked", pid]:
+                        process = self._running[int(pid)] = ForkedProcess(int(pid), self._reap)
+                        self._forked.put(process)
+                    case ["ended", pid, code]:
+                        self._end(self._running.pop(int(pid)), int(code))
+        self._forked.put(None)
+        for process in [*self._running.values()]:  # the kernel has told them to end
+            self._end(process, -signal.SIGTERM)
+
+    def _end(self, process: ForkedProcess, code: int) -> None:
+        process.returncode = code
+        self._on_end(process)
+
+    def _reap(self, pid: int) -> None:
+        with suppress(OSError):
+            self._channel.send(f"reap {pid}".encode())

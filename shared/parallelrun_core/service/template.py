@@ -1,0 +1,197 @@
+"""`python -m parallelrun_core.service.template FD PADDING`: has imported what services share, and forks them.
+
+The services of an embedded cluster import the same six hundred modules, each for itself a third of a second of CPU and
+twenty-five MB. Here it is done once: a service is forked with them, and imports what it alone needs. There is no thread
+in this process, so none is lost by forking, and nothing that one service may know and another may not: what is told to
+a service, its environment with its secrets above all, is read by the forked process only.
+
+FD is a socket (SOCK_SEQPACKET) on which the owner orders and is told:
+
+    fork            with two descriptors: an order (`Order`, as JSON) and the service's log → `forked PID`
+    reap PID        forget a process that has ended; until then its id is given to no other one
+    ended PID CODE  as `subprocess.Popen.returncode` has it
+
+When the owner closes it, this process ends, and the kernel tells its services to end, as when it is killed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import sys
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+from parallelrun_core.service import launch
+from parallelrun_core.service.import_path import put_python_path_last
+from parallelrun_core.service.process import be_nice, die_with_parent, hide_memory, show_as
+
+PADDING: Final = "-" * 2048
+"""Room for the command lines of services, see `show_as`."""
+PACKET_BYTES: Final = 64
+_SHARED: Final = (
+    "parallelrun_core.computes.catalog",
+    "parallelrun_core.datastores.registry",
+    "parallelrun_core.folder.decided",
+    "parallelrun_core.folder.job_folder",
+    "parallelrun_core.folder.manifest",
+    "parallelrun_core.folder.session_keys",
+    "parallelrun_core.folder.storage_report",
+    "parallelrun_core.folder.unreadable",
+    "parallelrun_core.hosting.health",
+    "parallelrun_core.hosting.settings",
+    "parallelrun_core.mltable.input_plan",
+    "parallelrun_core.pipelines.outputs",
+    "parallelrun_core.pipelines.standing",
+    "parallelrun_core.store.fitness",
+    "parallelrun_core.store.nodes",
+    "parallelrun_core.store.outcome_stream",
+    "parallelrun_core.store.provisioning",
+    "parallelrun_core.store.registry",
+    "parallelrun_core.store.rq.workers",
+    "parallelrun_core.store.seals",
+    "parallelrun_core.tracing.context",
+    "parallelrun_core.wire.row_format",
+)
+"""Each with all that it imports: what most services need, and nothing that starts a thread."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """A service to be forked."""
+
+    module: str
+    """The module whose `main()` it runs."""
+    arguments: list[str]
+    environment: dict[str, str]
+    shown_as: list[str]
+    """The command line that others see."""
+    nice: int = 0
+
+    def file(self) -> int:
+        """Write it into a new file that only descriptors lead to; returns one, at its beginning."""
+        fd = os.memfd_create("order")
+        os.write(fd, json.dumps(asdict(self)).encode())
+        os.lseek(fd, 0, os.SEEK_SET)
+        return fd
+
+    @classmethod
+    def read(cls, fd: int) -> Order:
+        """Read one from a file, which is closed."""
+        with open(fd, "rb") as file:
+            return cls(**json.load(file))
+
+
+class Template:
+    """The process that forks services. It runs for as long as its owner holds the other end of the channel."""
+
+    def __init__(self, channel: socket.socket, wake: tuple[int, int]) -> None:
+        self._channel = channel
+        self._wake, self._wake_end = wake
+        self._running: set[int] = set()
+
+    def serve(self) -> None:
+        """Do what the owner orders; returns when it has closed the channel."""
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(self._wake_end, warn_on_full_buffer=False)
+        poll = select.poll()
+        poll.register(self._channel, select.POLLIN)
+        poll.register(self._wake, select.POLLIN)
+        while True:
+            for fd, _ in poll.poll():
+                if fd == self._wake:
+                    os.read(self._wake, 4096)
+                    self._report_ended()
+                elif not self._obey():
+                    return
+
+    def _obey(self) -> bool:
+        """Carry out the next order; returns False if there will be none."""
+        packet, fds, _, _ = socket.recv_fds(self._channel, PACKET_BYTES, 2)
+        match packet.decode().split():
+            case ["fork"]:
+                pid = self._fork(*fds)
+                self._running.add(pid)
+                self._channel.send(f"forked {pid}".encode())
+            case ["reap", pid]:
+                os.waitpid(int(pid), 0)
+        return bool(packet)
+
+    def _fork(self, order: int, log: int) -> int:
+        """Fork a service; returns its process id, which by then is that of its session, too."""
+        has_session, session_end = os.pipe()
+        parent = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                os.setsid()
+                os.close(session_end)
+                die_with_parent()
+                if os.getppid() == parent:  # it may have ended before the kernel was asked
+                    os.close(has_session)
+                    self._become(order, log)
+                    code = 0
+            finally:
+                os._exit(code)
+        os.close(session_end)
+        os.read(has_session, 1)
+        for fd in (has_session, order, log):
+            os.close(fd)
+        return pid
+
+    def _become(self, order_fd: int, log: int) -> None:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        self._channel.close()
+        os.close(self._wake)
+        os.close(self._wake_end)
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(log, stream.fileno())
+        os.close(log)
+        order = Order.read(order_fd)
+        if order.nice:
+            be_nice(os.getpid(), order.nice)
+        os.environ.clear()
+        os.environ.update(order.environment)
+        show_as(order.shown_as)
+        sys.argv = [order.module, *order.arguments]
+        try:
+            launch.run(order.module)
+        except BaseException:
+            sys.excepthook(*sys.exc_info())  # as the interpreter does at the end of a program
+            sys.stderr.flush()
+            raise
+
+    def _report_ended(self) -> None:
+        for pid in list(self._running):
+            ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
+            if ended is not None:
+                code = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+                self._running.discard(pid)
+                self._channel.send(f"ended {pid} {code}".encode())
+
+
+def main() -> None:
+    """Import, and fork services until the owner closes the channel; exits with 1 if that would lose a thread."""
+    hide_memory()
+    put_python_path_last()
+    with launch.quick_imports():
+        for module in _SHARED:
+            import_module(module)
+    if sum(1 for _ in Path("/proc/self/task").iterdir()) > 1:
+        sys.exit("an imported module has started a thread, which forking would lose: services import for themselves")
+    fd = int(sys.argv[1])
+    show_as(sys.orig_argv[: -len(sys.argv[1:])])
+    wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    Template(socket.socket(fileno=fd), wake).serve()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""Services that are forked from a process that has imported what they share, as those of a cluster are."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from parallelrun.embedded.guard import marked
+from parallelrun.embedded.services import ClusterLayout, template_service
+from parallelrun.embedded.supervisor import Service, Supervisor
+from tests.integration.client.test_supervisor import until
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks /proc which processes are left")
+
+PROGRAM = """
+import os, random, secrets, signal, sys, time
+
+def main():
+    print("runs", sys.argv[1:], os.getcwd(), os.getppid(), os.getsid(0) == os.getpid(), flush=True)
+    print("secret", os.environ.get("SECRET"), os.getenv("ONLY_OF_TEMPLATE"), flush=True)
+    print("drawn", random.random(), flush=True)
+    print("as fresh", signal.getsignal(signal.SIGTERM) is signal.SIG_DFL, signal.set_wakeup_fd(-1) == -1, flush=True)
+    print("files", len(os.listdir("/proc/self/fd")), flush=True)
+    if sys.argv[1:] == ["raise"]:
+        raise RuntimeError("of the program")
+    if sys.argv[1:] == ["exit"]:
+        raise SystemExit("a last word")
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+def deaths() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path, deaths: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Supervisor]:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("ONLY_OF_TEMPLATE", "1")
+    mark = f"MARK_OF_TEST={tmp_path}"
+    supervisor = Supervisor(
+        logs=tmp_path,
+        folder=tmp_path,
+        mark=mark,
+        scratch=tmp_path / "scratch",
+        template=template_service(ClusterLayout(home=tmp_path)),
+        on_death=deaths.append,
+    )
+    yield supervisor
+    supervisor.kill()
+    assert marked(mark) == []
+
+
+def service(tmp_path: Path, name: str, *arguments: str, secret: str = "") -> Service:
+    module = ("program", *arguments)
+    command = (sys.executable, "-P", "-m", "parallelrun_core.service.launch", *module)
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path), "SECRET": secret}
+    return Service(name=name, command=command, module=module, environment=environment)
+
+
+def line(supervisor: Supervisor, name: str, word: str) -> str:
+    """The last line of a service's log that begins with a word, once there is one."""
+    log = supervisor.log_of(name)
+    until(lambda: re.search(rf"^{word} .*\n", log.read_text(), re.M), within_s=60)
+    lines: list[str] = re.findall(rf"^{word} .*\n", log.read_text(), re.M)
+    return lines[-1]
+
+
+def parent_of(supervisor: Supervisor, name: str) -> int:
+    return int(line(supervisor, name, "runs").split()[-2])
+
+
+def test_forked_services_have_their_own_arguments_variables_session_and_numbers(
+    tmp_path: Path, supervisor: Supervisor
+) -> None:
+    supervisor.start([service(tmp_path, "a", "1", secret="of a"), service(tmp_path, "b", "2", secret="of b")])
+    assert parent_of(supervisor, "a") == parent_of(supervisor, "b") != os.getpid()
+    assert f"runs ['1'] {tmp_path} " in line(supervisor, "a", "runs")
+    assert line(supervisor, "a", "runs").endswith(" True\n")
+    assert line(supervisor, "a", "secret") == "secret of a None\n"
+    assert line(supervisor, "b", "secret") == "secret of b None\n"
+    assert line(supervisor, "a", "drawn") != line(supervisor, "b", "drawn")
+    assert line(supervisor, "a", "as") == "as fresh True True\n"
+    assert line(supervisor, "a", "files") == "files 4\n"  # its three, and the one that looks
+
+
+def test_others_see_a_forked_service_by_its_own_command_and_no_secret(tmp_path: Path, supervisor: Supervisor) -> None:
+    supervisor.start([service(tmp_path, "a", "1", secret="of a")])
+    template = Path(f"/proc/{parent_of(supervisor, 'a')}")
+    words = Path(f"/proc/{supervisor.pids()['a']}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")
+    assert words[-4:] == [b"-m", b"parallelrun_core.service.launch", b"program", b"1"]
+    if os.geteuid() == 0:  # it hides its memory from all others
+        assert b"of a" not in (template / "environ").read_bytes() + (template / "cmdline").read_bytes()
+
+
+def test_a_forked_service_that_ends_soon_is_started_by_itself_the_next_time(
+    tmp_path: Path, supervisor: Supervisor, deaths: list[str]
+) -> None:
+    supervisor.start([service(tmp_path, "a", "raise"), service(tmp_path, "b", "exit")])
+    until(lambda: supervisor.log_of("a").read_text().count("RuntimeError: of the program") == 2, within_s=60)
+    until(lambda: supervisor.log_of("b").read_text().count("a last word") == 2, within_s=60)
+    assert "a exited with code 1; it is being restarted" in deaths
+    parents = re.findall(r" (\d+) True$", supervisor.log_of("a").read_text(), re.M)
+    assert len(set(parents)) == 2
+
+
+def test_services_of_a_template_that_was_killed_are_started_by_themselves(
+    tmp_path: Path, supervisor: Supervisor, deaths: list[str]
+) -> None:
+    supervisor.start([service(tmp_path, "a"), service(tmp_path, "b")])
+    before, template = supervisor.pids(), parent_of(supervisor, "a")
+    os.kill(template, signal.SIGKILL)
+    until(
+        lambda: supervisor.pids().keys() == {"a", "b"} and not set(supervisor.pids().values()) & {*before.values()},
+        within_s=60,
+    )
+    until(lambda: str(os.getpid()) in supervisor.log_of("b").read_text(), within_s=60)
+    assert {death.split()[0] for death in deaths} >= {"a", "b"}
+
+
+def test_without_a_template_that_can_start_services_are_started_by_themselves(
+    tmp_path: Path, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    supervisor.stop()
+    broken = Service(name="template", command=("/bin/false", "{fd}"), environment={})
+    again = Supervisor(
+        logs=tmp_path, folder=tmp_path, mark=f"MARK_OF_TEST={tmp_path}", scratch=tmp_path / "scratch", template=broken
+    )
+    try:
+        again.start([service(tmp_path, "a")])
+        assert parent_of(again, "a") == os.getpid()
+    finally:
+        again.stop()
+
+
+def test_forked_services_and_their_template_end_with_the_owner(tmp_path: Path, supervisor: Supervisor) -> None:
+    supervisor.start([service(tmp_path, "a")])
+    assert parent_of(supervisor, "a") in marked(f"MARK_OF_TEST={tmp_path}")
+    supervisor.stop()
+    assert marked(f"MARK_OF_TEST={tmp_path}") == []
