@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from parallelrun_agent.policy.concurrent import Concurrency, ConcurrentInFlight
+from parallelrun_agent.policy.deliveries import Deliveries
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_core.wire.leasing import Delivery
@@ -42,6 +43,21 @@ def test_concurrent_mini_batches_hang_later_than_their_worker_cancels_one() -> N
     in_flight.answered(0, 60.0)
     in_flight.answered(1, 60.0)
     assert in_flight.in_run_s(now=60.0) == 5.0
+
+
+def test_concurrent_second_delivery_runs_in_another_worker_than_the_first_or_goes_back() -> None:
+    deliveries = Deliveries()
+    workers = [*full_workers(3, width=8), Worker("process001", "", 0.0, ConcurrentInFlight())]
+    workers[1].pass_init()
+    twin, new = Delivery(1, "t/1", 0, 0, b""), Delivery(9, "t/9", 0, 0, b"")
+    deliveries.receive([Assignment(twin), Assignment(new)])
+    [given] = deliveries.hand_out_twins(workers, 8, 0.0)
+    assert (given.worker, [each.delivery.token for each in given.assignments]) == (workers[1], ["t/1"])
+    assert deliveries.unassigned() == ["t/9"]
+
+    deliveries.receive([Assignment(Delivery(1, "u/1", 0, 0, b""))])
+    assert deliveries.hand_out_twins(workers, 8, 0.0) == []
+    assert deliveries.reports.returns == [(1, "u/1")]
 
 
 def full_workers(count: int, *, width: int = 0, now: float = 0.0) -> list[Worker]:

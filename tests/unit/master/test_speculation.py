@@ -29,6 +29,16 @@ def test_patience_is_ten_seconds_or_twice_the_usual() -> None:
         assert watch.stragglers(LEASES, patience_s + 0.1, decided=99, total=101) != []
 
 
+def test_a_twin_that_was_given_back_is_given_out_again_a_few_times() -> None:
+    watch = watcher()
+    times, now = [], 0.0
+    for now in range(100):
+        leases = {7: "a/1"} if now % 15 < 12 else {7: "b/1"}  # the second delivery is with another session, for a while
+        times += [now for _ in watch.stragglers(leases, float(now), decided=99, total=101)]
+    assert len(times) == 3
+    assert watch.stragglers({7: "b/1"}, 200.0, decided=99, total=101) == [], "it has a second delivery"
+
+
 def test_each_gets_one_twin_at_most_and_a_new_delivery_starts_anew() -> None:
     watch = watcher()
     watch.stragglers(LEASES, 0.0, decided=99, total=101)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from parallelrun_agent.policy.in_flight import Assignment, InFlight
@@ -48,6 +48,11 @@ class ConcurrentInFlight(InFlight):
     """The number of mini-batches that it was told to run at once; 0: it was told nothing."""
     answered_at: float = 0.0
     """Monotonic time of the last answer, or since when it has had something to answer."""
+    _by_id: dict[int, Assignment] = field(default_factory=dict)
+    """The assignments by the ids of their mini-batches: each answer is looked up, and hundreds may be in flight."""
+
+    def has(self, mini_batch: int) -> bool:
+        return mini_batch in self._by_id
 
     def alive(self, now: float) -> None:
         self.alive_at = now
@@ -78,11 +83,13 @@ class ConcurrentInFlight(InFlight):
             self.answered_at = now
         for each in assignments:
             each.began = now
+            self._by_id[each.delivery.mini_batch] = each
         InFlight.push(self, assignments, now)
 
     def answered(self, mini_batch: int, now: float) -> Assignment:
         assignment = self._of(mini_batch, "answered for")
         self.answered_at = now
+        del self._by_id[mini_batch]
         self.assignments.remove(assignment)
         self.head_since = self.assignments[0].began if self.assignments else now
         if not self.assignments:
@@ -93,14 +100,21 @@ class ConcurrentInFlight(InFlight):
         InFlight.warned(self, mini_batch, [*self._of(mini_batch, "warned of").warnings, *warnings])
 
     def _of(self, mini_batch: int, event: str) -> Assignment:
-        for each in self.assignments:
-            if each.delivery.mini_batch == mini_batch:
-                return each
-        raise LookupError(f"the worker {event} mini-batch {mini_batch}, which it does not have")
+        assignment = self._by_id.get(mini_batch)
+        if assignment is None:
+            raise LookupError(f"the worker {event} mini-batch {mini_batch}, which it does not have")
+        return assignment
 
     def take_back(self, mini_batches: Iterable[int]) -> list[Assignment]:
         self.width = 0  # that may have been taken back, too
-        return InFlight.take_back(self, mini_batches)
+        removed = InFlight.take_back(self, mini_batches)
+        for each in removed:
+            del self._by_id[each.delivery.mini_batch]
+        return removed
+
+    def died(self, *, running: bool) -> tuple[list[tuple[Assignment, float]], list[Assignment]]:
+        self._by_id.clear()
+        return InFlight.died(self, running=running)
 
     def begun_of(self, assignments: list[Assignment]) -> list[tuple[Assignment, float]]:
         return [(each, each.began) for each in assignments]

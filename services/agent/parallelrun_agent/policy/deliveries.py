@@ -111,6 +111,21 @@ class Deliveries:
             run.append(self.backlog.popleft())
         return run
 
+    def hand_out_twins(self, workers: Sequence[Worker], depth: int, now: float) -> list[Deliver]:
+        """Assign second deliveries of what runs here to other workers than the first ones; return what finds none.
+
+        A worker answers by mini-batch, and scripts keep what they have begun by it.
+        """
+        commands = []
+        for twin in [each for each in self.backlog if _has(workers, each)]:
+            self.backlog.remove(twin)
+            other = next((each for each in workers if _takes_twin(each, twin, depth, now)), None)
+            if other is None:
+                self.give_back([twin], now)
+            else:
+                commands.append(self._give(other, [twin], now))
+        return commands
+
     def requeue(self, assignments: list[Assignment]) -> None:
         """Put these, which their worker had not begun, at the front of the backlog."""
         self.backlog.extendleft(reversed(assignments))
@@ -182,3 +197,13 @@ class Deliveries:
     def _note(self, now: float) -> None:
         if self.reports_since == NEVER:
             self.reports_since = now
+
+
+def _has(workers: Sequence[Worker], assignment: Assignment) -> bool:
+    return any(worker.in_flight.has(assignment.delivery.mini_batch) for worker in workers)
+
+
+def _takes_twin(worker: Worker, twin: Assignment, depth: int, now: float) -> bool:
+    in_flight = worker.in_flight
+    is_free = not in_flight if twin.runs_alone else in_flight.room(depth, now) > 0
+    return is_free and not in_flight.has(twin.delivery.mini_batch)

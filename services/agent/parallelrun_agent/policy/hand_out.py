@@ -17,16 +17,26 @@ class HandOut:
     Args:
         commands: gets what is to be done for it.
         apart: has the mini-batches whose items are run apart.
+        speculates: whether a mini-batch that runs here may be delivered a second time.
     """
 
     deliveries: Deliveries
     """Those of the present session."""
 
-    def __init__(self, commands: deque[Command], pool: WorkerPool, apart: ApartQueue, look_ahead: LookAhead) -> None:
+    def __init__(
+        self,
+        commands: deque[Command],
+        pool: WorkerPool,
+        apart: ApartQueue,
+        look_ahead: LookAhead,
+        *,
+        speculates: bool,
+    ) -> None:
         self._commands = commands
         self._pool = pool
         self._apart = apart
         self._look_ahead = look_ahead
+        self._speculates = speculates
 
     def to_workers(self, now: float, *, disk_is_full: bool) -> None:
         """Assign the backlog to the workers; return it when none is left here to run it."""
@@ -43,6 +53,8 @@ class HandOut:
                 if worker.in_flight.width != width:
                     worker.in_flight.width = width
                     self._commands.append(SetWidth(worker, width))
+            if self._speculates:
+                self._commands += self.deliveries.hand_out_twins(available, self._look_ahead.depth, now)
         self._commands += self.deliveries.hand_out(available, self._look_ahead.depth, now)
 
     def give_back(self, now: float) -> None:

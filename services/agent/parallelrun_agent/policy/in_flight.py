@@ -83,6 +83,10 @@ class InFlight:
     def __len__(self) -> int:
         return len(self.assignments)
 
+    def has(self, mini_batch: int) -> bool:
+        """Return whether a delivery of this mini-batch is among them."""
+        return any(each.delivery.mini_batch == mini_batch for each in self.assignments)
+
     def running_s(self, now: float) -> float:
         """Return how long the head has been running; 0 when there is none."""
         return now - self.head_since if self.assignments else 0.0

@@ -63,7 +63,9 @@ class JobMachine:
         self._lease_s = lease_s
         self.apart = ApartQueue(spec, limit)
         self._in_flight, self._look_ahead = bookkeeping_of(spec)
-        self._hand_out = HandOut(self.commands, self.pool, self.apart, self._look_ahead)
+        self._hand_out = HandOut(
+            self.commands, self.pool, self.apart, self._look_ahead, speculates=spec.speculative_execution
+        )  # fmt: skip
         self._draining = False
         self._end_by = NEVER
         self._stages = stages

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import random
 from bisect import insort
+from collections import Counter
 
 _DECIDED_SHARE = 0.75
 _LEAST_S = 10.0
 _TIMES_USUAL = 2.0
 _SAMPLES = 500
+_MOST_TIMES = 3
+"""A node gives a second delivery back that only the worker of the first one could run: it is given out again then."""
 
 
 class Speculation:
@@ -25,7 +28,10 @@ class Speculation:
         self._least_s = least_s
         self._samples: list[float] = []
         self._seen: dict[str, float] = {}
-        self._given_again: set[int] = set()
+        self._times: Counter[int] = Counter()
+        """How often each mini-batch was given out again."""
+        self._first: dict[int, str] = {}
+        """The token of the delivery that was out when this was done first."""
         self._random = random.Random(0)  # noqa: S311 - which samples to keep is no secret
 
     def observe(self, run_s: float) -> None:
@@ -36,10 +42,12 @@ class Speculation:
 
     def start_over(self) -> None:
         """Redis may have forgotten which mini-batches have a second delivery."""
-        self._given_again.clear()
+        self._times.clear()
+        self._first.clear()
 
     def stragglers(self, leases: dict[int, str], now: float, *, decided: int, total: int) -> list[tuple[int, str]]:
-        """The deliveries that should get a second one now: `(mini-batch, token)`. Each mini-batch gets at most one."""
+        """The deliveries that should get a second one now: `(mini-batch, token)`. Each mini-batch has at most one at a
+        time, and gets another one only if nobody runs the earlier one any more."""
         self._seen = {token: self._seen.get(token, now) for token in leases.values()}
         if not self._samples or decided < _DECIDED_SHARE * total:
             return []
@@ -48,7 +56,11 @@ class Speculation:
         stragglers = [
             (mini_batch, token)
             for mini_batch, token in leases.items()
-            if now - self._seen[token] > patience and mini_batch not in self._given_again
+            if now - self._seen[token] > patience
+            and self._times[mini_batch] < _MOST_TIMES
+            and self._first.get(mini_batch, token) == token  # that of a second delivery is none
         ]
-        self._given_again.update(mini_batch for mini_batch, _ in stragglers)
+        self._times.update(mini_batch for mini_batch, _ in stragglers)
+        self._first.update(stragglers)
+        self._seen.update((token, now) for _, token in stragglers)
         return stragglers
