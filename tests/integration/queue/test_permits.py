@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.integration
 
+WITHIN_S = 60.0
+"""For calls that take some seconds, also where the machine is busy."""
+
 
 @pytest.fixture(autouse=True)
 def fresh(redis: Redis) -> None:
@@ -36,7 +39,9 @@ def starts(redis: Redis, limit: Limit, count: int, *, tokens: int = 0) -> list[f
     """When so many calls of several nodes may begin, by the clock of the server."""
     permits, chance = Permits(redis), random.Random(7)
     begun: list[float] = []
+    deadline = time.monotonic() + WITHIN_S
     while len(begun) < count:
+        assert time.monotonic() < deadline, f"{len(begun)} of {count} calls may have begun within {WITHIN_S:g} s"
         seconds, micros = redis.time()  # before the script's own time, by less than a call takes
         granted = permits.take(limit, party(), calls(chance.randint(1, 30), tokens=tokens))
         begun += [seconds + micros / 1e6 + start for start in granted.starts_s]
@@ -129,8 +134,9 @@ class Asker:
 
 def begin(askers: list[Asker], count: int) -> list[int]:
     """Let them ask until so many more calls have begun; returns how many of each."""
-    before = [asker.begun for asker in askers]
-    while sum(asker.begun for asker in askers) - sum(before) < count:
+    before, deadline = [asker.begun for asker in askers], time.monotonic() + WITHIN_S
+    while (begun := sum(asker.begun for asker in askers) - sum(before)) < count:
+        assert time.monotonic() < deadline, f"{begun} of {count} calls have begun within {WITHIN_S:g} s"
         for asker in askers:
             asker.step()
         time.sleep(0.002)
