@@ -147,13 +147,18 @@ def phases(facts: Facts) -> Markup | None:
         ),
     ]
     busy = key_figures.run_s + key_figures.load_s
+    of_limits = sum(facts.job.progress.waits_s.values())
     alive = busy / key_figures.busy_share if key_figures.busy_share else 0.0
-    idle = max(alive - busy - key_figures.overhead_s - key_figures.init_s, 0.0)
+    has_several = (
+        facts.job.spec.get("mini_batches_in_flight", 1) != 1
+    )  # then their times overlap, and say nothing of it
+    idle = 0.0 if has_several else max(alive - busy - key_figures.overhead_s - key_figures.init_s - of_limits, 0.0)
     of_workers = [
         ("run", "run() with a result", max(key_figures.run_s - key_figures.wasted_s, 0.0)),
         ("lost", "tries that failed", min(key_figures.wasted_s, key_figures.run_s)),
         ("load", "loading", key_figures.load_s),
         ("init", "init()", key_figures.init_s),
+        ("wait", "waiting for limits", of_limits),
         ("other", "around run()", key_figures.overhead_s),
         ("idle", "idle", idle),
     ]
@@ -161,7 +166,9 @@ def phases(facts: Facts) -> Markup | None:
         "Where the time went",
         element("h3", "The job"),
         _stack(of_job),
-        [element("h3", "Its workers, all together"), _stack(of_workers)] if busy else None,
+        [element("h3", "Its mini-batches" if has_several else "Its workers, all together"), _stack(of_workers)]
+        if busy
+        else None,
     )
 
 

@@ -130,10 +130,13 @@ def _waited(node: Node) -> Text:
 
 
 def _workers(timeline: Timeline, room: int) -> Table:
-    table = _columns("NODE", "WORKER", "TRIES", "FAILED", "LAST MINUTE")
+    has_several = any(lane.now is not None and lane.now.in_flight > 1 for lane in timeline.lanes)
+    table = _columns("NODE", "WORKER", *(["IN FLIGHT"] if has_several else []), "TRIES", "FAILED", "LAST MINUTE")
     for lane in timeline.lanes[:room]:
         failed = Text(f"{lane.failed_tries:,}", "red" if lane.failed_tries else "dim")
-        table.add_row(clean(lane.node), clean(lane.process), f"{lane.tries:,}", failed, strip(lane, timeline.bucket_s))
+        in_flight = [f"{lane.now.in_flight:,}" if lane.now is not None else ""] if has_several else []
+        cells: list[str | Text] = [*in_flight, f"{lane.tries:,}", failed, strip(lane, timeline.bucket_s)]
+        table.add_row(clean(lane.node), clean(lane.process), *cells)
     if (others := timeline.lanes_total - min(room, len(timeline.lanes))) > 0:
         table.add_row(f"and {others:,} more")
     table.caption = Text.assemble(
@@ -157,5 +160,7 @@ def _errors(errors: KindsOfErrors) -> Table:
 def _columns(*titles: str) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
     for title in titles:
-        table.add_column(title, no_wrap=True, justify="right" if title in ("TRIES", "FAILED", "TIMES") else "left")
+        table.add_column(
+            title, no_wrap=True, justify="right" if title in ("IN FLIGHT", "TRIES", "FAILED", "TIMES") else "left"
+        )
     return table

@@ -84,7 +84,9 @@ class DoingNow(Answer, kw_only=True, frozen=True):
     since_s: float
     """Time when that began, in seconds since the start of the timeline."""
     tries: list[RunningTry] = []
-    """Several for a worker that runs several mini-batches at once."""
+    """Several for a worker that runs several mini-batches at once: the oldest 64."""
+    in_flight: int = 0
+    """Number of mini-batches that it runs."""
 
 
 class Lane(Answer, kw_only=True, frozen=True):
@@ -103,7 +105,8 @@ class Lane(Answer, kw_only=True, frozen=True):
     init: list[float] = []
     load: list[float] = []
     run: list[float] = []
-    """Seconds of each bucket from the end of loading to the result, with what is around `run()`."""
+    """Seconds of each bucket from the end of loading to the result, with what is around `run()`. Those of mini-batches
+    in flight at the same time are added up: more than the bucket has."""
     spans: TrySpans | None = None
     """If the window has few enough."""
     now: DoingNow | None = None
@@ -164,7 +167,7 @@ class Throughput(AsRead, kw_only=True, frozen=True):
     retried: list[int] = []
     """Tries that failed, and were followed by another."""
     busy_workers: list[float] = []
-    """Number of workers that were loading or running, on the average."""
+    """Number of workers that were loading or running, on the average; each counts once, whatever it has in flight."""
     first_try_s: float | None = None
     """Time when the first try of all began, in seconds since `start`; null: none has."""
     last_try_s: float | None = None
@@ -229,7 +232,7 @@ class Figures(AsRead, kw_only=True, frozen=True):
     """Seconds in `run()`, summed over all tries."""
     load_s: float = 0.0
     overhead_s: float = 0.0
-    """Seconds from the hand-over to a worker to its result, without loading and `run()`."""
+    """Seconds from the hand-over to a worker to its result, without loading, `run()` and waiting for limits."""
     init_s: float = 0.0
     """Seconds in `init()`, summed over all workers."""
     wasted_s: float = 0.0

@@ -34,7 +34,9 @@ class WorkerAtWork(msgspec.Struct, array_like=True, frozen=True, gc=False):
     since: float
     """Time when that began."""
     tries: list[TryAtWork] = []
-    """Several for a worker that runs several mini-batches at once."""
+    """Several for a worker that runs several mini-batches at once: the oldest ones."""
+    in_flight: int = 0
+    """Number of mini-batches that it runs; 0 from an agent of an earlier release, too."""
 
 
 class NodeAtWork(msgspec.Struct, kw_only=True, frozen=True):
@@ -64,5 +66,7 @@ class NodeWork(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     """Seconds until a worker may be taken back for another job, by its own start; then it ends with its mini-batch."""
     lacks_memory: bool = False
     """True if the node starts no worker for it, since there is no memory beside those of other jobs."""
+    in_flight: int = 0
+    """Mini-batches that its workers run, if each may run several; 0 otherwise."""
     target: int = -1
     """Number of workers that is its share there; -1: it shares the node with nobody."""

@@ -18,7 +18,7 @@ class Progress(msgspec.Struct, kw_only=True):
     """True when `scheduled` is the job's total."""
     published: int = 0
     running: int = 0
-    """Mini-batches with a worker: at most one each, though agents hold more."""
+    """Mini-batches with a worker: one each, or as many as it runs at once; agents hold more."""
     preparing: int = 0
     """Nodes that are building the Python environment of the workers."""
     nodes: int = 0

@@ -291,8 +291,10 @@ export interface DoingNow {
   doing: "init" | "loading" | "running" | "waiting_for_data" | "idle" | "ending";
   /** Time when that began, in seconds since the start of the timeline. */
   since_s: number;
-  /** Several for a worker that runs several mini-batches at once. */
+  /** Several for a worker that runs several mini-batches at once: the oldest 64. */
   tries: RunningTry[];
+  /** Number of mini-batches that it runs. */
+  in_flight: number;
 }
 
 /** A setting of a job. */
@@ -400,7 +402,7 @@ export interface Figures {
   /** Seconds in `run()`, summed over all tries. */
   run_s: number;
   load_s: number;
-  /** Seconds from the hand-over to a worker to its result, without loading and `run()`. */
+  /** Seconds from the hand-over to a worker to its result, without loading, `run()` and waiting for limits. */
   overhead_s: number;
   /** Seconds in `init()`, summed over all workers. */
   init_s: number;
@@ -767,7 +769,10 @@ export interface Lane {
   failed_tries: number;
   init: number[];
   load: number[];
-  /** Seconds of each bucket from the end of loading to the result, with what is around `run()`. */
+  /**
+   * Seconds of each bucket from the end of loading to the result, with what is around `run()`. Those of mini-batches
+   * in flight at the same time are added up: more than the bucket has.
+   */
   run: number[];
   /** If the window has few enough. */
   spans: TrySpans | null;
@@ -1343,7 +1348,7 @@ export interface Progress {
   /** True when `scheduled` is the job's total. */
   listing_done: boolean;
   published: number;
-  /** Mini-batches with a worker: at most one each, though agents hold more. */
+  /** Mini-batches with a worker: one each, or as many as it runs at once; agents hold more. */
   running: number;
   /** Nodes that are building the Python environment of the workers. */
   preparing: number;
@@ -1724,7 +1729,7 @@ export interface Throughput {
   failed: number[];
   /** Tries that failed, and were followed by another. */
   retried: number[];
-  /** Number of workers that were loading or running, on the average. */
+  /** Number of workers that were loading or running, on the average; each counts once, whatever it has in flight. */
   busy_workers: number[];
   /** Time when the first try of all began, in seconds since `start`; null: none has. */
   first_try_s: number | null;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from parallelrun_agent.jobs.at_work import workers_at_work
+from parallelrun_agent.policy.concurrent import ConcurrentInFlight
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_core.wire.at_work import TryAtWork, WorkerAtWork
@@ -36,8 +37,17 @@ def test_at_work_only_the_head_of_what_a_worker_has_is_under_way() -> None:
     worker = ready_worker()
     both = [Assignment(Delivery(each, f"s/{each}", each, 0, b""), 3, loads=True) for each in (1, 2)]
     worker.in_flight.push(both, 95.0)
-    assert described(worker) == WorkerAtWork("process000", "loading", WALL - 5, [TryAtWork(1, 2, 3, WALL - 5)])
+    assert described(worker) == WorkerAtWork("process000", "loading", WALL - 5, [TryAtWork(1, 2, 3, WALL - 5)], 1)
     worker.in_flight.loaded(1, 3, 1.0, 96.0)
     assert described(worker) == WorkerAtWork(
-        "process000", "running", WALL - 4, [TryAtWork(1, 2, 3, WALL - 5, WALL - 4)]
+        "process000", "running", WALL - 4, [TryAtWork(1, 2, 3, WALL - 5, WALL - 4)], 1
     )
+
+
+def test_at_work_of_several_in_flight_those_that_run_are_counted() -> None:
+    worker = Worker("process000", "part", 80.0, ConcurrentInFlight(width=100))
+    worker.pass_init(90.0)
+    worker.in_flight.push([Assignment(Delivery(each, f"s/{each}", 0, 0, b"")) for each in range(120)], 95.0)
+    shown = described(worker)
+    assert shown.in_flight == 100, "the others wait in the worker"
+    assert [each.mini_batch for each in shown.tries] == list(range(64))

@@ -45,7 +45,7 @@ def test_concurrent_mini_batches_hang_later_than_their_worker_cancels_one() -> N
     assert in_flight.in_run_s(now=60.0) == 5.0
 
 
-def test_concurrent_second_delivery_runs_in_another_worker_than_the_first_or_goes_back() -> None:
+def test_concurrent_second_delivery_never_runs_beside_the_first() -> None:
     deliveries = Deliveries()
     workers = [*full_workers(3, width=8), Worker("process001", "", 0.0, ConcurrentInFlight())]
     workers[1].pass_init()

@@ -18,7 +18,7 @@ import pytest
 from parallelrun_api.tries import tiles as pictures
 from parallelrun_api.tries import timeline as timelines
 from parallelrun_api.tries.histories import Histories
-from parallelrun_api.tries.throughput import throughput
+from parallelrun_api.tries.throughput import figures, throughput
 from parallelrun_api.tries.tiles import tiles
 from parallelrun_api.tries.timeline import TimeWindow, timeline
 from parallelrun_api.views.failed_items import kinds_of_errors
@@ -183,6 +183,20 @@ def test_throughput_counts_each_once(made: tuple[JobFolder, list[Outcome]]) -> N
     assert shown.last_try_s == pytest.approx(max(each.started + each.elapsed_s for each in outcomes) - start, abs=0.01)
     busy_s = sum(shown.busy_workers) * shown.bucket_s
     assert busy_s == pytest.approx(sum(each.elapsed_s for each in outcomes), rel=0.01)
+
+
+def test_workers_with_several_in_flight_are_busy_once(tmp_path: Path) -> None:
+    folder = JobFolder(tmp_path, "job_01kav3x8n2h7q5m9c4t6")
+    folder.create(JobRecord(job_id=folder.job_id, submitted=BEGIN - 1, code="", spec={}))
+    log = DecisionWriter(folder.path, 1)
+    log.add([one(number, BEGIN + number // 64 * 3.0, 2.0, 0) for number in range(640)])
+    log.sync()
+    log.close()
+    waited = Progress(done=640, waits_s={"openai": 100.0}, waits_of_s=1000.0)
+    assert max(throughput(whole(folder), 10).busy_workers) <= 1.0
+    shown = figures(whole(folder), waited, started=BEGIN, until=BEGIN + 30)
+    assert shown.busy_share == pytest.approx(1.0, abs=0.02)
+    assert shown.overhead_s == pytest.approx(640 * (3.0 - 2.0 - 0.5) - 100.0), "waiting for a limit is none"
 
 
 def test_a_look_reads_for_a_limited_time(

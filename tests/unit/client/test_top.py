@@ -2,13 +2,14 @@
 
 import io
 
+from msgspec import structs
 from rich.console import Console
 
 from parallelrun.models import Job, Node, Progress, Step
 from parallelrun.top.screen import bars, screen, strip
 from parallelrun.top.snapshot import Snapshot
 from parallelrun_core.answers.nodes import NodePressure
-from parallelrun_core.answers.pictures import KindOfError, KindsOfErrors, Lane, Throughput, Timeline
+from parallelrun_core.answers.pictures import DoingNow, KindOfError, KindsOfErrors, Lane, Throughput, Timeline
 
 
 def drawn(shown: Snapshot, *, height: int = 60, width: int = 120) -> list[str]:
@@ -64,6 +65,15 @@ def test_a_running_job_is_on_one_screen() -> None:
     assert '7  RUN_EXCEPTION: bad \\x1b[2Jrow  (File "a.py", line 3)' in text
     assert "2  of other kinds" in text
     assert "\x1b" not in text
+
+
+def test_several_mini_batches_in_flight_of_a_worker_are_counted() -> None:
+    busy = structs.replace(lane(1), now=DoingNow(doing="running", since_s=1.0, in_flight=64))
+    lines = drawn(Snapshot(job=running(), workers=Timeline(bucket_s=2.0, lanes=[busy, lane(2)], lanes_total=2)))
+    [at] = [number for number, line in enumerate(lines) if line.startswith("NODE")]
+    assert lines[at].split() == ["NODE", "WORKER", "IN", "FLIGHT", "TRIES", "FAILED", "LAST", "MINUTE"]
+    assert lines[at + 1].split()[:4] == ["n\\x1b1", "p1", "64", "1,200"]
+    assert lines[at + 2].split()[:3] == ["n\\x1b1", "p2", "1,200"]
 
 
 def test_what_has_no_room_is_counted() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parallelrun_core.wire.masking import Mask
-from parallelrun_core.wire.outcome import ErrorCategory, Failure, Phase, Use
+from parallelrun_core.wire.outcome import ErrorCategory, Failure, Outcome, Phase, Use
 from parallelrun_master.reports.columns import COLUMNS
 from parallelrun_master.reports.summaries import Summaries
 from parallelrun_master.reports.tries import TryReport
@@ -80,6 +80,25 @@ def test_a_report_that_an_earlier_release_began_goes_on(tmp_path: Path) -> None:
     sums.write()
     (row,) = rows_of(tmp_path, "sys/job_report/process_summary.csv")
     assert [row[name] for name in ("Tries", "Total", "Succeeded", "Run Method Seconds")] == ["2", "10", "9", "1.600000"]
+
+
+def test_sums_of_what_nobody_knows_are_empty(tmp_path: Path) -> None:
+    def sums_of(*tries: Outcome) -> list[str]:
+        sums = Summaries(tmp_path)
+        made = TryReport(tmp_path, Mask({}), sums)
+        made.add(tries, {})
+        made.close()
+        while sums.step():
+            pass
+        sums.write()
+        (row,) = rows_of(tmp_path, "sys/job_report/process_summary.csv")
+        return [row[name] for name in ("Tries", "Process Seconds", "Read (MB)")]
+
+    unknown = [a_try(number, process_s=-1.0, use=Use()) for number in (1, 2)]
+    assert sums_of(*unknown) == ["2", "", ""]
+    assert sums_of(a_try(3, process_s=0.5, use=Use(0, 1 << 20))) == ["3", "", "1.000000"], (
+        "of some tries it isn't known"
+    )
 
 
 @pytest.mark.parametrize(

@@ -65,9 +65,9 @@ def workers_at_work(workers: Iterable[Worker], *, now: float, wall: float, waits
     described = []
     for worker in workers:
         doing, since = _doing(worker, waits_for_data=waits_for_data)
-        begun = worker.in_flight.begun_of(list(worker.in_flight.assignments)) if worker.is_through_init else []
-        tries = [_try_of(each, time_of(began), time_of) for each, began in begun[:_MOST_TRIES]]
-        described.append(WorkerAtWork(worker.process, doing, time_of(since), tries))
+        running = worker.in_flight.running() if worker.is_through_init else []
+        tries = [_try_of(each, time_of(began), time_of) for each, began in running[:_MOST_TRIES]]
+        described.append(WorkerAtWork(worker.process, doing, time_of(since), tries, len(running)))
     return described
 
 
@@ -76,7 +76,7 @@ def _doing(worker: Worker, *, waits_for_data: bool) -> tuple[Doing, float]:
     if not worker.is_through_init:
         return "init", worker.started
     if worker.in_flight.assignments:
-        head, began = worker.in_flight.begun_of(list(worker.in_flight.assignments))[0]
+        head, began = worker.in_flight.running()[0]
         is_loading = head.loads and not head.loaded_at
         return ("loading" if is_loading else "running"), max(began, head.loaded_at)
     since = max(worker.in_flight.head_since, worker.ready_at)

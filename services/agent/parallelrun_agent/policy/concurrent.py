@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from parallelrun_agent.policy.in_flight import Assignment, InFlight
@@ -115,6 +116,9 @@ class ConcurrentInFlight(InFlight):
     def died(self, *, running: bool) -> tuple[list[tuple[Assignment, float]], list[Assignment]]:
         self._by_id.clear()
         return InFlight.died(self, running=running)
+
+    def running(self) -> list[tuple[Assignment, float]]:
+        return self.begun_of(list(islice(self.assignments, self.width or None)))
 
     def begun_of(self, assignments: list[Assignment]) -> list[tuple[Assignment, float]]:
         return [(each, each.began) for each in assignments]

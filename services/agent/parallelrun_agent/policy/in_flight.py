@@ -205,6 +205,10 @@ class InFlight:
         begun = self.begun_of(assignments) if running else []
         return begun, assignments[len(begun) :]
 
+    def running(self) -> list[tuple[Assignment, float]]:
+        """Return those that the worker runs, and since when; the others wait in it."""
+        return self.begun_of(list(self.assignments))
+
     def begun_of(self, assignments: list[Assignment]) -> list[tuple[Assignment, float]]:
         """Return those of the assignments, the first ones, that were run, and since when."""
         return [(assignments[0], self.head_since)] if assignments else []

@@ -301,13 +301,17 @@ class JobMachine:
         else:
             self.deliveries.requeue(rest)
         failure = cause_of_death(end, reason=worker.kill_reason, spec=self._spec)
+        # Of several, nobody knows whose they were.
+        use = Use(peak_bytes=end.peak_bytes) if len(charged) == 1 else Use()
+        cpu_s = 0.0 if self._spec.mini_batches_in_flight == 1 else -1.0
         for assignment, since in charged:
             apart = None if self._draining else assignment.isolation
             if apart is not None and apart.died(failure, worker.process, now - since):
                 self.apart.return_to([assignment])
                 continue
-            use = Use(peak_bytes=end.peak_bytes)
-            answer = WorkerAnswer(assignment.delivery.mini_batch, run_s=now - since, use=use, failure=failure)
+            answer = WorkerAnswer(
+                assignment.delivery.mini_batch, run_s=now - since, process_s=cpu_s, use=use, failure=failure
+            )  # fmt: skip
             self._conclude(assignment, worker, answer, now - since)
         self._hand_out.to_workers(now, disk_is_full=self.disk_is_full)
 

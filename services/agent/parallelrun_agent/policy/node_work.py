@@ -53,6 +53,7 @@ def work_of(
         init_limit_s=init_limit_s,
         longest=longest.assignments[0].delivery.mini_batch if longest is not None else -1,
         longest_since=round(wall - (now - longest.head_since), 1) if longest is not None else 0.0,
+        in_flight=sum(len(worker.in_flight.running()) for worker in workers if worker.in_flight.width != 1),
         frees_in_s=round(min((time_to_work(worker, now) for worker in workers), default=0.0), 1),
         lacks_memory=standing.lacks_memory,
         target=standing.target,

@@ -15,6 +15,7 @@ from parallelrun_core.tries.summary import DONE
 if TYPE_CHECKING:
     from parallelrun_core.tries.columns import Array
     from parallelrun_core.tries.history import History
+    from parallelrun_core.tries.time_grid import TimeGrid
     from parallelrun_core.wire.progress import Progress
 
 _MOST_SORTED: Final = 100_000
@@ -47,7 +48,7 @@ def throughput(history: History, points: int, *, least_items: int = 0) -> Throug
         items=by_bucket(grid.of_all["items"]).tolist(),
         failed=by_bucket(grid.of_all["failed"]).tolist(),
         retried=by_bucket(grid.of_all["retried"]).tolist(),
-        busy_workers=np.round(by_bucket(grid.of_lanes["busy"].sum(axis=0, dtype="f8")) / bucket_s, 3).tolist(),
+        busy_workers=np.round(by_bucket(_busy_s(grid).sum(axis=0)) / bucket_s, 3).tolist(),
         first_try_s=number(float(lives[:, 0].min(initial=np.inf)) - start),
         last_try_s=number(float(lives[:, 1].max(initial=-np.inf)) - start),
         read_share=history.read_share,
@@ -67,6 +68,8 @@ def figures(history: History, progress: Progress, *, started: float | None, unti
     init_s = sum(each.seconds for each in history.phases if each.is_init)
     mini_batches, items = progress.done + progress.failed, progress.items_done + progress.items_failed
     least, middle, p95, p99, most = _quantiles(history)
+    busy_s = min(totals.elapsed_s, float(_busy_s(history.summary.grid).sum()))
+    in_run_s = totals.run_s + totals.load_s + sum(progress.waits_s.values())
     return Figures(
         read_share=history.read_share,
         waited_s=round(started - history.record.submitted, 3) if started is not None else None,
@@ -87,13 +90,19 @@ def figures(history: History, progress: Progress, *, started: float | None, unti
         max_run_s=most,
         run_s=round(totals.run_s, 3),
         load_s=round(totals.load_s, 3),
-        overhead_s=round(max(0.0, totals.elapsed_s - totals.run_s - totals.load_s), 3),
+        overhead_s=round(max(0.0, totals.elapsed_s - in_run_s), 3),
         init_s=round(init_s, 3),
         wasted_s=round(totals.wasted_s, 3),
-        busy_share=round(min(1.0, totals.elapsed_s / life_s), 4) if life_s > 0 else None,
+        busy_share=round(min(1.0, busy_s / life_s), 4) if life_s > 0 else None,
         items_per_s=round(progress.items_done / clock.length_s, 3) if clock.length_s > 0 else None,
         mini_batches_per_s=round(mini_batches / clock.length_s, 3) if clock.length_s > 0 else None,
     )
+
+
+def _busy_s(grid: TimeGrid) -> Array:
+    """Return for how long each worker was busy in each cell of time: once, whatever it had in flight."""
+    busy_s: Array = np.minimum(grid.of_lanes["busy"].astype("f8"), grid.cell_s)
+    return busy_s
 
 
 def _difference(later: float | None, earlier: float | None) -> float | None:

@@ -186,6 +186,7 @@ class _View:
         return DoingNow(
             doing=worker.doing,
             since_s=round(worker.since - self._start, 3),
+            in_flight=max(worker.in_flight, len(worker.tries)),
             tries=[
                 RunningTry(
                     mini_batch=each.mini_batch,

@@ -239,7 +239,7 @@ class Processing:
                 self._job.remarks.append(remark)
                 self._job.reports.say(f"{remark}.")
         # With look-ahead, agents hold more than their workers run.
-        running = min(leased, self._nodes.workers)
+        running = min(leased, max(self._nodes.workers, sum(work.in_flight for work in self._nodes.work)))
         self._completion.refresh(now, nodes=self._nodes.alive, running=running, lost=lost, workers=self._nodes.started)
         progress.preparing = self._nodes.preparing(now)
         progress.workers = self._nodes.started

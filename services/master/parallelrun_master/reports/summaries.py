@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ _READ = (
     "Status", "Process", "Total", "Succeeded", "Elapsed Seconds", "Process Seconds", "Run Method Seconds",
 )  # fmt: skip
 _MB = 1 << 20
+_UNKNOWN = -1
 _MAX_PROCESSES = 100_000
 _OTHERS = "(others)/(others)"
 
@@ -38,10 +40,11 @@ class Sums:
     failed: int = 0
     elapsed_s: float = 0.0
     process_s: float = 0.0
+    """CPU seconds; not a number: that of some tries isn't known, since others ran in their process."""
     run_s: float = 0.0
     load_s: float = 0.0
-    read_bytes: int = 0
-    """Bytes that tries have read, as far as the kernel says."""
+    read_bytes: int = _UNKNOWN
+    """Bytes that tries have read, as far as the kernel says; below 0: of none it is known."""
     ended: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STATUSES, 0))
     """Number of by their status."""
 
@@ -51,16 +54,19 @@ class Sums:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for status, count in other.ended.items():
             self.ended[status] += count
-        self.read_bytes += other.read_bytes
+        self.has_read(other.read_bytes)
+
+    def has_read(self, read_bytes: int) -> None:
+        """Add what a try has read; below 0: nobody knows."""
+        if read_bytes >= 0:
+            self.read_bytes = max(0, self.read_bytes) + read_bytes
 
     def cells(self) -> list[str]:
         """Return the cells in the order of the columns."""
         sums = [getattr(self, name) for name in _COLUMNS.values()]
-        of_reading = (self.read_bytes / _MB, (self.run_s + self.load_s) / max(1, self.items))
-        return [
-            f"{each:.6f}" if isinstance(each, float) else str(each)
-            for each in (*sums, *self.ended.values(), *of_reading)
-        ]
+        read_mb = self.read_bytes / _MB if self.read_bytes >= 0 else math.nan
+        of_reading = (read_mb, (self.run_s + self.load_s) / max(1, self.items))
+        return list(map(_cell, (*sums, *self.ended.values(), *of_reading)))
 
 
 class Summaries:
@@ -75,12 +81,12 @@ class Summaries:
     def add(
         self, process: str, status: str, *,
         items: int, succeeded: int, elapsed_s: float, process_s: float, run_s: float, load_s: float = 0.0,
-        read_bytes: int = 0,
+        read_bytes: int = _UNKNOWN,
     ) -> None:  # fmt: skip
         """Count one try.
 
         Args:
-            read_bytes: below 0 if it isn't known.
+            process_s: below 0 if it isn't known, as `read_bytes`.
         """
         sums = self._sums.get(process)
         if sums is None:
@@ -90,11 +96,10 @@ class Summaries:
         sums.succeeded += succeeded
         sums.failed += items - succeeded
         sums.elapsed_s += elapsed_s
-        sums.process_s += process_s
+        sums.process_s += process_s if process_s >= 0 else math.nan
         sums.run_s += run_s
         sums.load_s += load_s
-        if read_bytes > 0:
-            sums.read_bytes += read_bytes
+        sums.has_read(read_bytes)
         sums.ended[status] += 1
         self._has_changed = True
 
@@ -125,10 +130,11 @@ class Summaries:
 
     def _count(self, status: str, process: str, items: str, succeeded: str, *figures: str) -> None:
         if status in STATUSES:
-            elapsed_s, process_s, run_s, *read_mb = map(_number, figures)
+            elapsed_s, process_s, run_s, *read_mb = figures
             self.add(
                 process, status, items=int(items), succeeded=int(succeeded),
-                elapsed_s=elapsed_s, process_s=process_s, run_s=run_s, read_bytes=round(sum(read_mb) * _MB),
+                elapsed_s=_number(elapsed_s), process_s=float(process_s or _UNKNOWN), run_s=_number(run_s),
+                read_bytes=round(float(read_mb[0]) * _MB) if any(read_mb) else _UNKNOWN,
             )  # fmt: skip
         elif status == "LOAD_DONE":
             self._of(process).load_s += _number(figures[0])
@@ -160,6 +166,12 @@ def _first_bytes(file: Iterator[str], size: int) -> Iterator[str]:
         if size < 0:
             return
         yield line
+
+
+def _cell(value: float) -> str:
+    if isinstance(value, int):
+        return str(value)
+    return "" if math.isnan(value) else f"{value:.6f}"
 
 
 def _number(text: str) -> float:

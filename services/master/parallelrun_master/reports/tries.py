@@ -157,7 +157,7 @@ class TryReport:
                 self._add_parts(outcome, picked)
             line = LOADING_AND_TRY if has_loaded else TRY
             if process_s < 0:
-                line, process_s = WITHOUT_CPU[line], 0.0
+                line = WITHOUT_CPU[line]
             self._lines.append(line % (values if has_loaded else values[OF_LOADING:]))
             self._summaries.add(
                 process, status, items=items, succeeded=succeeded, elapsed_s=elapsed_s, process_s=process_s,

@@ -54,7 +54,7 @@ export function RunningNow({ job, timeline }: { job: Job; timeline: Timeline }):
       )}
       {tries.length > MOST && (
         <p class="sub">
-          The first {MOST} of {count(tries.length)}.
+          The first {MOST} of {count(present.reduce((sum, { now }) => sum + now!.in_flight, 0))}.
         </p>
       )}
     </Card>
@@ -65,8 +65,11 @@ export function RunningNow({ job, timeline }: { job: Job; timeline: Timeline }):
 function summed({ preparing }: Timeline, lanes: Lane[]): string {
   const counts = new Map<string, number>();
   for (const { now } of lanes) counts.set(NOW[now!.doing], (counts.get(NOW[now!.doing]) ?? 0) + 1);
+  const running = lanes.filter(({ now }) => now!.in_flight > 0);
+  const [workers, inFlight] = [running.length, running.reduce((sum, { now }) => sum + now!.in_flight, 0)];
   return [
     ...[...counts].map(([doing, workers]) => `${counted(workers, "worker")} ${doing.split(":")[0]}`),
+    ...(inFlight > workers ? [`${counted(inFlight, "mini-batch", "mini-batches")} in flight`] : []),
     ...(preparing.length ? [`${counted(preparing.length, "node")} prepare`] : []),
   ].join(", ");
 }
