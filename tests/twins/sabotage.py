@@ -247,6 +247,13 @@ def _bounds_of_jobs(context: Any, _: Any) -> Any:
     return Bounds(root=str(settings.root), places=settings.places, memory_bytes=2 << 30)
 
 
+def _names_that_are_there(schema: str, _: str) -> dict[str, Any]:
+    """Take a schema for one as it should be."""
+    import json
+
+    return {field["name"]: field["type"] for field in json.loads(schema)["fields"]}
+
+
 def _replacing(path: Path, data: bytes, **_: Any) -> None:
     path.write_bytes(data)
 
@@ -419,7 +426,19 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
         Step("parallelrun_core.spec.environment:parse_requirement", _line_as_it_came),
         Step("parallelrun_core.spec.conda:parse_requirement", _line_as_it_came),
     ),
-    # The same in the processes that read tables with the rights of a master.
+    # The look at what a Parquet file says of its columns, before that is asked for.
+    "tables.footers": (
+        Step("parallelrun_master.planning.formats.parquet:check_footer", nothing),
+        Step("parallelrun_worker.tables.parquet_rows:check_footer", nothing),
+    ),
+    # That the schema of an Avro file may be anything.
+    "tables.schemas": (Step("parallelrun_master.planning.formats.avro:_columns", _names_that_are_there),),
+    # That what builders have downloaded goes with their environments.
+    "environments.pruned": (
+        Step("parallelrun_agent.environments.builder_home:move_away", always(False)),
+        Step("parallelrun_agent.environments.builder_home:unused", lambda _: nullcontext(False)),
+    ),
+    # The rule about paths in the processes that read tables with the rights of a master.
     "paths.bounds": (Step("parallelrun_worker.tables.table_format:bounded", always(open)),),
     # That a file of an output has no other name elsewhere.
     "paths.own_files": (Step("parallelrun_api.views.files:_is_shared", always(False)),),

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
 from tests.security import test_packages as packages
-from tests.twins.sabotage import expect_failure
+from tests.twins.sabotage import expect_failure, without
+from tests.unit.agent import test_builder_home as homes
+from tests.unit.agent.test_builder_home import cache
 
+__all__ = ["cache"]
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.skipif(os.getuid() != 0, reason="only root can run workers as other users"),
@@ -31,6 +35,11 @@ def test_a_setup_that_runs_as_the_agent_is_found() -> None:
 def test_what_is_run_below_an_environment_while_it_is_made_is_found(name: str) -> None:
     with expect_failure():
         packages.check_attack(name, "environments.compile")
+
+
+def test_downloads_of_builders_that_nobody_removes_are_found(cache: Path) -> None:
+    with without("environments.pruned"), expect_failure():
+        homes.test_a_builders_cache_goes_with_an_environment_and_the_rest_with_its_last_one(cache)
 
 
 def test_a_mark_that_a_package_can_make_is_found() -> None:
