@@ -115,6 +115,10 @@ test: setup $(if $(T),$(ALL_TESTS_READY),$(TESTS_READY)) ## Run the tests that p
 test-all: setup $(ALL_TESTS_READY) ## Run all tests that `make test` leaves out (PART=1, 2 or 3: a third of them)
 	@$(BIN)/python -m tests $(PART)
 
+.PHONY: pictures
+pictures: setup $(TESTS_READY) ## Take the pictures of docs/web-page.md anew, from the tour
+	@PARALLELRUN_PICTURES=docs/pictures $(BIN)/python -m pytest -q tests/studio/test_views.py
+
 .PHONY: tour
 tour: setup $(TESTS_READY) ## Look at every view of the web page in a browser; pictures are in build/studio-screenshots
 	@$(BIN)/python -m pytest -q tests/studio

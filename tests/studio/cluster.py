@@ -22,7 +22,7 @@ def init():
 def run(mini_batch):
     print("looking at", mini_batch[0])
     number = int(str(mini_batch[0])[-11:-4])
-    time.sleep(0.2 if number % 23 == 0 else 0.01)
+    time.sleep(0.2 if number % 23 == 0 else 0.06)
     return [str(each) for each in mini_batch]
 """
 BROKEN: Final = f"""
@@ -79,7 +79,9 @@ class Studio:
 @contextmanager
 def studio() -> Iterator[Studio]:
     """A running cluster whose first jobs have ended."""
-    with Cluster(nodes=1, slots=2, api=True, token=TOKEN) as cluster:
+    cluster = Cluster(nodes=1, slots=2, api=True, token=TOKEN)
+    cluster.environments["api"]["PARALLELRUN_COST_PER_SLOT_HOUR"] = "0.05"
+    with cluster:
         files = cluster.files(60)
         jobs = {
             "good": cluster.submit(

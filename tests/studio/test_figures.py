@@ -6,8 +6,11 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 
 from parallelrun import Client
@@ -61,6 +64,80 @@ def test_what_has_failed_is_one_number_everywhere(opened: Tab, shown: Studio, cl
     report = tmp_path / "report.html"
     said(shown, "report", job.id, "--output", str(report))
     assert re.search(rf"<b>{failed}</b>\s*<span[^>]*>Failed items", report.read_text())
+
+
+@pytest.mark.parametrize("name", ["good", "broken"])
+def test_every_figure_of_a_job_is_the_same_wherever_it_is_shown(
+    opened: Tab, shown: Studio, client: Client, tmp_path: Path, name: str
+) -> None:
+    job = client.jobs.get(shown.jobs[name])
+    progress, pace = job.progress, job.pace
+    assert pace is not None
+    assert pace.items_per_s is not None
+    assert job.started is not None
+    assert job.ended is not None
+    took_s = (datetime.fromisoformat(job.ended) - datetime.fromisoformat(job.started)).total_seconds()
+    items, lost, failed = progress.items_decided, progress.items_lost, progress.failed
+    page = opened.page
+
+    opened.open(f"/jobs/{job.id}")
+    tiles = figures(opened)
+    assert tiles["Mini-batches"] == f"{progress.decided} of {progress.scheduled}"
+    assert tiles["Items"] == (f"{items} {lost} failed" if lost else str(items))
+    assert tiles["Failed"].split()[0] == str(failed)
+    assert per_second(tiles["Pace"]) == pytest.approx(pace.items_per_s, rel=0.05)
+    assert seconds_of(tiles["Took"].partition(" waited")[0]) == pytest.approx(took_s, abs=0.51)
+    assert tiles.get("Rows", str(progress.rows)).split()[0] == str(progress.rows)
+
+    opened.open(f"/jobs?q={job.id}")
+    row = page.locator("tbody tr")
+    page.wait_for_function("document.querySelectorAll('tbody tr').length === 1")
+    bar = row.locator("td.progress").inner_text()
+    assert f"{progress.decided} / {progress.scheduled}" in bar
+    assert (f"{failed} failed" in bar) == (failed > 0)
+    assert row.locator("[data-label=items]").inner_text() == str(items)
+    assert row.locator("[data-label=pace]").inner_text() == tiles["Pace"]
+    assert tiles["Took"].partition(" waited")[0] in row.inner_text()
+
+    in_words = said(shown, "show", job.id)
+    assert f"{progress.decided}/{progress.scheduled} mini-batches" in in_words
+    assert f"{failed} failed" in in_words
+    assert f"{items}/{progress.items_found} items" in in_words or f"{items} items" in in_words
+
+    path = tmp_path / "report.html"
+    said(shown, "report", job.id, "--output", str(path))
+    report = {title: value for value, title in re.findall(r"<b>([^<]*)</b>\s*<span[^>]*>([^<]*)", path.read_text())}
+    assert report["Mini-batches"].partition(" of")[0] == str(progress.decided)
+    assert (report["Items"], report["Failed items"]) == (str(items), str(lost))
+    assert (report["Failed mini-batches"], report["Rows"]) == (str(failed), str(progress.rows))
+    assert float(report["Items per second"].replace(",", "")) == pytest.approx(pace.items_per_s, rel=0.05)
+    assert seconds_of(report["Duration"]) == pytest.approx(took_s, abs=0.51)
+
+    whole = rest(shown, f"/jobs/{job.id}/figures")
+    assert (whole["items"], whole["failed_mini_batches"], whole["rows"]) == (items, failed, progress.rows)
+    assert whole["items_per_s"] == pytest.approx(pace.items_per_s, rel=0.02)
+    assert whole["took_s"] == pytest.approx(took_s, abs=0.01)
+    (summary,) = rest(shown, f"/job-summaries?q={job.id}")["items"]
+    counts = summary["counts"]
+    assert (counts["items"], counts["items_failed"], counts["rows"]) == (items, lost, progress.rows)
+    assert (counts["done"], counts["failed"], counts["total"]) == (progress.done, failed, progress.scheduled)
+
+
+def per_second(text: str) -> float:
+    """`7.2/s`, `1.57K/s`."""
+    number = text.removesuffix("/s")
+    return float(number.removesuffix("K")) * (1000 if number.endswith("K") else 1)
+
+
+def seconds_of(text: str) -> float:
+    """`5.2 s`, `310 ms`, `1 min 05 s`."""
+    units = {"ms": 0.001, "s": 1, "min": 60, "h": 3600}
+    return sum(float(number) * units[unit] for number, unit in re.findall(r"([\d.]+) (ms|s|min|h)", text))
+
+
+def rest(shown: Studio, path: str) -> Any:
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    return httpx.get(f"{shown.url}/v1{path}", headers=headers, trust_env=False).raise_for_status().json()
 
 
 def test_items_without_a_row_of_their_own_are_not_called_failed(opened: Tab, shown: Studio) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import httpx
 import pytest
 
+from parallelrun import Client
 from tests.studio.chromium import NARROW, Tab
 from tests.studio.cluster import TOKEN, Studio
 
@@ -52,12 +53,17 @@ def until(page: Page, is_so: Callable[[], bool]) -> None:
 
 @pytest.fixture(scope="module")
 def talks(shown: Studio) -> str:
-    """A job of two workers, each of which prints."""
+    """A job of two workers, each of which prints. It has both slots: other jobs would have one of them for long."""
+    with Client(shown.url, token=TOKEN) as client:
+        for other in client.jobs.list():
+            if not other.has_ended:
+                client.jobs.cancel(other.id)
+                shown.cluster.result(other.id)
     begun = shown.cluster.home / "talks-begun"
     begun.mkdir()
     script = TALKS.replace("FOLDER", str(begun))
     job = shown.cluster.submit(script, inputs=shown.cluster.files(8), name="talks", mini_batch_size=1)
-    shown.cluster.result(job)
+    shown.cluster.result(job, timeout_s=180)
     return job
 
 

@@ -1,12 +1,15 @@
 """Every view, of jobs that run and that have ended: what axe says in both color schemes, nothing from elsewhere,
 and room for all of it in a narrow window.
 
-Pictures of all are in build/studio-screenshots afterwards, to be looked through by people.
+Pictures of all are in build/studio-screenshots afterwards, to be looked through by people; `make pictures` writes
+those of the docs anew.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 import pytest
@@ -53,6 +56,17 @@ VIEWS: Final = {
 }
 
 
+PICTURES: Final = {
+    "jobs": "jobs",
+    "live-timeline": "timeline",
+    "live-overview": "running",
+    "failed-overview": "failed",
+    "nodes": "nodes",
+}
+"""Views of which docs/web-page.md has a picture, with its name there."""
+OF_PICTURES: Final = (1280, 800)
+
+
 @pytest.fixture(scope="module")
 def opened(browser: Browser, shown: Studio) -> Iterator[Tab]:
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
@@ -78,6 +92,9 @@ def test_a_view_is_for_everybody_and_comes_from_here(
             assert opened.overflow() <= 0, f"{name} is wider than a window of {size[0]}"
             opened.page.screenshot(path=SCREENSHOTS / f"{name}-{size[0]}-{scheme}.png", full_page=True)
             record_property("views", 1)
+        if scheme == "light" and name in PICTURES and (folder := os.environ.get("PARALLELRUN_PICTURES")):
+            opened.resize(*OF_PICTURES)
+            opened.page.screenshot(path=Path(folder) / f"{PICTURES[name]}.png")
         opened.resize(*WIDE)
     record_property("console_errors", len(opened.troubles))
     assert opened.troubles == []

@@ -33,6 +33,7 @@ def _standing(compute: Compute) -> list[tuple[str, object]]:
     lines: list[tuple[str, object]] = [("nodes", _nodes(compute)), ("as of", status.at), ("why", status.why)]
     if status.next_attempt:
         lines.append(("next attempt", status.next_attempt))
+    lines += [("cost", f"{compute.cost_per_hour:,.2f} an hour")] if compute.cost_per_hour else []
     lines += [("node", f"{each.node} {each.stage} since {each.since} {each.words}".rstrip()) for each in status.nodes]
     return lines
 

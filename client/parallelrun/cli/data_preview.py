@@ -85,7 +85,7 @@ def _lines(input_preview: InputPreview) -> Iterator[str]:
     least = "" if input_preview.is_complete else "at least "
     mini_batches = counted(input_preview.mini_batches, "mini-batch")
     yield f"input {input_preview.name}: {input_preview.path}"
-    yield f"  {least}{counted(input_preview.files, 'file')}, {least}{mini_batches} of the usual size"
+    yield f"  {least}{counted(input_preview.files, 'file')}, {least}{mini_batches}"
     if input_preview.read is not None:
         from parallelrun.job_file.preview import in_one_line
 

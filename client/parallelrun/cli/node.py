@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from parallelrun.cli.output import FormatOption, OutputFormat
@@ -29,3 +31,16 @@ def list_nodes(form: FormatOption = OutputFormat.TABLE, url: Url = "", token: To
                 ("JOBS", lambda each: " ".join(each.jobs)),
             ],
         )
+
+
+@node.command()
+def drain(
+    name: Annotated[str, typer.Argument(metavar="NODE", show_default=False)], url: Url = "", token: Token = ""
+) -> None:
+    """Let a node finish what it runs, return the rest to the queue, and end."""
+    from parallelrun.cli.output import say
+    from parallelrun_core.plurals import counted
+
+    with connect(url, token) as client:
+        drained = client.nodes.drain(name)
+    say(f"{drained.node} finishes what it runs with {counted(drained.busy, 'worker')}, and leaves")

@@ -34,7 +34,7 @@ def done_of(progress: Progress) -> tuple[int, int] | None:
     if progress.listing_done:
         return progress.decided, progress.scheduled
     if progress.all_found:
-        return progress.items_done + progress.items_failed, progress.items_found
+        return progress.items_decided, progress.items_found
     return None
 
 
@@ -91,13 +91,13 @@ def pace(progress: Progress, *, items_per_s: float | None, left_s: float | None)
     """Return how many items, how fast, and how long it will still take, as far as that is known."""
     from parallelrun_core.plurals import counted  # here, so that help is printed without it
 
-    items = progress.items_done + progress.items_failed
+    items = progress.items_decided
     total = f"/{progress.items_found:,}{'' if progress.knows_items else '+'}"
     if not progress.items_ahead and items == progress.items_scheduled and progress.decided < progress.scheduled:
         total = ""  # a table, whose rows are known once they are read
     words = [f"{items:,}{total} items" if total else counted(items, "item")]
-    if progress.items_failed:
-        words.append(f"{counted(progress.items_failed, 'item')} failed")
+    if progress.items_lost:
+        words.append(f"{counted(progress.items_lost, 'item')} failed")
     if items_per_s is not None:
         words.append(f"{rate(items_per_s)} items/s")
     if left_s is not None:

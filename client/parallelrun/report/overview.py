@@ -68,7 +68,7 @@ def figures(facts: Facts) -> Markup | None:
         ("Duration", seconds(key_figures.took_s), False),
         ("Mini-batches", f"{progress.decided:,}{total}", False),
         ("Failed mini-batches", f"{progress.failed:,}", progress.failed > 0),
-        ("Items", f"{progress.items_done + progress.items_failed:,}", False),
+        ("Items", f"{progress.items_decided:,}", False),
         ("Failed items", f"{progress.items_lost:,}", progress.items_lost > 0),
         ("Rows", f"{progress.rows:,}", False),
         ("Tries that failed", f"{key_figures.failed_tries:,}", False),

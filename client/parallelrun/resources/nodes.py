@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from urllib.parse import quote
 
 from parallelrun.http.transport import Transport
 from parallelrun.models import Node
-from parallelrun.resources.resource import pages
+from parallelrun.resources.resource import as_model, pages
 
 
 class Nodes:
@@ -18,6 +19,15 @@ class Nodes:
     def list(self) -> list[Node]:
         """All nodes, alive or not."""
         return list(pages(self._transport, "/v1/nodes", Node))
+
+    def drain(self, node: str) -> Node:
+        """Let a node finish what it runs, return the rest to the queue, and end; returns the node as it is now.
+
+        Raises:
+            NotFound: no node of this name is alive.
+        """
+        path = f"/v1/nodes/{quote(node, safe='')}:drain"
+        return as_model(self._transport.request("POST", path, idempotent=True), Node)
 
     def check(self, paths: Sequence[str] = ()) -> str:
         """Let every node check itself, and whether it can read these paths; returns the id of what nodes answer.

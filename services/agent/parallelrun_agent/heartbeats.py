@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from parallelrun_agent.jobs.node_job import NodeJob
 from parallelrun_agent.node.checks import NodeChecks
 from parallelrun_agent.node.nvml import GpuWatch
+from parallelrun_agent.node.usage_meter import UsageMeter
 from parallelrun_agent.node.waits import PressureReader
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_core.ids import new_session
@@ -48,6 +49,7 @@ class Heartbeats:
         self._started = time.time()
         self._checks = NodeChecks(settings.root)
         self._waits = PressureReader()
+        self._usage = UsageMeter(self._waits)
         self._gpus = GpuWatch(gpus)
         self._gpu_count = len(gpus)
         self._interval = Every(settings.lease_seconds / _BEATS_PER_LEASE)
@@ -90,6 +92,7 @@ class Heartbeats:
                 owners=_workers_by_owner(jobs.values()),
                 work={job_id: job.work(now, wall) for job_id, job in jobs.items()},
                 pressure=self._waits.now(),
+                usage=self._usage.now(now, wall),
                 gpus=self._gpus.latest,
                 gpu_count=self._gpu_count,
                 in_hand=sum(map(_in_hand, jobs.values())),
@@ -111,7 +114,7 @@ class Heartbeats:
     def leave(self) -> None:
         """The node is there no more."""
         self._gpus.stop()
-        self._nodes.remove(self._settings.node)
+        self._nodes.remove(self._settings.node, self._session)
 
     def _disk_free_bytes(self) -> int:
         try:

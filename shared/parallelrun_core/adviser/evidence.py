@@ -117,6 +117,8 @@ class MeasuredSettings:
     is_auto: bool = False
     """The job chooses the size of its mini-batches, which differs."""
     has_keys: bool = False
+    fails_whole: bool = False
+    """A mini-batch that fails loses all of its items (`on_failure: mini_batch`)."""
     run_invocation_timeout_s: float = 60.0
     processes: int | None = None
     """On each node (`max_concurrency_per_instance`)."""

@@ -59,6 +59,8 @@ class Compute(Answer, kw_only=True, frozen=True):
     """The fields as they were defined, without those that are as by default."""
     status: ComputeStatus | None = None
     """Null: no provisioner has said anything of it, as of one of kind `manual`."""
+    cost_per_hour: float = 0.0
+    """The cost of an hour of the nodes that it has now, by `--cost-per-slot-hour` and `--cost-per-gpu-hour`."""
 
 
 class ComputeList(Answer, kw_only=True, frozen=True):

@@ -28,7 +28,7 @@ class InputPreview(Answer, kw_only=True, frozen=True):
     files: int
     """Files that were listed."""
     mini_batches: int
-    """Mini-batches of the usual size that these are cut into."""
+    """Mini-batches that these are cut into: of the size that the job gives, or else of the usual one."""
     is_complete: bool
     """All files were listed; otherwise there are more."""
     first_files: list[str]

@@ -38,12 +38,17 @@ class ResourceUsage(Answer, kw_only=True, frozen=True):
     network_sent_bytes_per_s: float | None
 
 
-class JobNodeUsage(ResourceUsage, kw_only=True, frozen=True):
+class NodeUsage(ResourceUsage, kw_only=True, frozen=True):
+    """Use of a node when it was measured last."""
+
+    at: Time
+    history: UsageHistory
+
+
+class JobNodeUsage(NodeUsage, kw_only=True, frozen=True):
     """Use of a node when it was measured last while it worked for the job."""
 
     node: Annotated[str, Meta(examples=["node0"])]
-    at: Time
-    history: UsageHistory
 
 
 class NodeUsageReport(Answer, kw_only=True, frozen=True):

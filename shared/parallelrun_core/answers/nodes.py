@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from parallelrun_core.answers.answer import Answer, NodeStateText, Time
+from parallelrun_core.answers.node_usage import NodeUsage, ResourceUsage
 from parallelrun_core.wire.finding import Finding
 
 
@@ -86,6 +87,8 @@ class Node(Answer, kw_only=True, frozen=True):
     """The pressure on its resources, for which its processes wait; null if its kernel doesn't measure that."""
     gpus: list[NodeGpu] = []
     """The GPUs that workers get, with `nvidia-ml-py` installed there."""
+    usage: NodeUsage | None = None
+    """The use of its resources, with the last half hour; null: an agent of an earlier release doesn't measure it."""
     check: NodeCheck | None = None
     """Its answer to the last `:check`, for a minute."""
 
@@ -98,3 +101,5 @@ class NodeList(Answer, kw_only=True, frozen=True):
     """All nodes, by name."""
 
     items: list[Node]
+    total: ResourceUsage | None = None
+    """The use of all hosts that were measured, each counted once; null: none was."""

@@ -240,7 +240,7 @@ class Figures(AsRead, kw_only=True, frozen=True):
     busy_share: float | None = None
     """Share of its workers' time that they were loading or running: since each began, until it ended."""
     items_per_s: float | None = None
-    """Without those that failed."""
+    """Items decided per second in all of its last run, as the `pace` of a job that has ended."""
     mini_batches_per_s: float | None = None
 
 

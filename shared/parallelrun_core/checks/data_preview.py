@@ -54,7 +54,7 @@ class InputPreview(msgspec.Struct, kw_only=True):
     files: int = 0
     """Files that were listed."""
     mini_batches: int = 0
-    """Mini-batches of the usual size that these are cut into."""
+    """Mini-batches that these are cut into: of the size that the job gives, or else of the usual one."""
     is_complete: bool = False
     """All files were listed; otherwise there are more."""
     first_files: list[str] = []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from parallelrun_core.answers.nodes import NodeGpu, NodePressure
-from parallelrun_core.errors import Unavailable
+from parallelrun_core.errors import NotFound, Unavailable
 from parallelrun_core.plurals import counted
 from parallelrun_core.store import keys
 from parallelrun_core.store.scripts import script
@@ -60,6 +60,28 @@ class CheckAnswer(msgspec.Struct, kw_only=True, frozen=True):
     """Id of the request."""
     findings: list[Finding]
     """Findings about what is not as it should be, and what of these paths can be read."""
+
+
+class NodeMeasurement(msgspec.Struct, kw_only=True, frozen=True):
+    """The use of the resources of a node, as its agent has measured it last."""
+
+    at: float
+    """Seconds since the epoch, by the clock of the node."""
+    cpus: float
+    """CPUs that are there; of a node with a limit, the limit."""
+    cpu: float
+    """The share of all CPUs that was busy since the measurement before, 0 to 1."""
+    memory_used_bytes: int
+    disk_read_bytes_per_s: float | None = None
+    disk_written_bytes_per_s: float | None = None
+    network_received_bytes_per_s: float
+    network_sent_bytes_per_s: float
+    history_s: float
+    """Seconds between two values of the history."""
+    cpu_history: list[int]
+    """Percent of all CPUs, the latest last."""
+    memory_history: list[int]
+    """Percent of the memory, at the same times."""
 
 
 class NodeRequests(NamedTuple):
@@ -113,6 +135,8 @@ class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
     """Number of GPUs that workers get, measured or not; 0 of an earlier release."""
     check: CheckAnswer | None = None
     """The answer to the last request, for a while."""
+    usage: NodeMeasurement | None = None
+    """The use of its resources; None: an agent of an earlier release doesn't measure it."""
     compute: str = ""
     """The compute that it belongs to; empty: none."""
     image: str = ""
@@ -173,16 +197,16 @@ class NodeRegistry:
     def beat(self, info: NodeInfo, *, lease_ms: int) -> NodeRequests:
         """Record that a node is alive; returns what it is asked to do."""
         described = msgspec.json.encode(msgspec.structs.replace(info, lease_ms=lease_ms))
-        check, leave, *stacks = self._beat(keys=self._keys, args=[info.node, described, lease_ms])
+        check, leave, *stacks = self._beat(keys=self._keys, args=[info.node, described, lease_ms, info.session])
         return NodeRequests(
             msgspec.json.decode(check, type=NodeCheckRequest) if check else None,
             bool(leave),
             [msgspec.json.decode(each, type=StacksRequest) for each in stacks],
         )
 
-    def remove(self, node: str) -> None:
-        """Take a node off the list: it has shut down in order."""
-        self._beat(keys=self._keys, args=[node, "", 0])
+    def remove(self, node: str, session: str = "") -> None:
+        """Take a node off the list, and forget that the session of its agent was drained: it has shut down in order."""
+        self._beat(keys=self._keys, args=[node, "", 0, session])
 
     def ask_to_check(self, paths: list[str]) -> str:
         """Let every node check itself, with what can be read there of these paths; returns the request's id."""
@@ -210,6 +234,19 @@ class NodeRegistry:
         """Let these nodes finish what they run, return the rest, and end; it stands until `asked_no_more`."""
         if nodes:
             self._redis.sadd(keys.NODES_DRAINING, *nodes)
+
+    def drain(self, node: str) -> NodeInfo:
+        """Let a node finish what it runs, return the rest, and end. One started under its name later works.
+
+        Raises:
+            NotFound: no node of this name is alive.
+        """
+        info = next((info for info, is_alive in self.all() if info.node == node and is_alive), None)
+        if info is None:
+            raise NotFound(f"There is no node {node!r} that is alive.")
+        # A node of a compute is asked by its name, as its provisioner asks, so that its end counts as no failure.
+        self.ask_to_leave([info.node if info.compute else info.session])
+        return info
 
     def asked_to_leave(self) -> set[str]:
         """The nodes of which that stands, whether they are there or not."""

@@ -102,7 +102,7 @@ _RIGHTS: Final[dict[Role, _Rights]] = {
             USAGE_WEEKS,
         ),
         f"{_CONNECTING} exists get hdel hexists hget hgetall hincrby hmget hset llen lpop lpush sismember xadd zadd "
-        "zcard zrange zrangebyscore zrank zrem zremrangebyscore",
+        "srem zcard zrange zrangebyscore zrank zrem zremrangebyscore",
         ("beat", "peek", "permits", "reassert", "turn", "usage"),
     ),
     Role.CONCATENATOR: _Rights(

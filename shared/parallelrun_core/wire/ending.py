@@ -37,7 +37,7 @@ def what_failed(progress: Progress, causes: Sequence[Cause] = ()) -> str:
     why = f": {words_of(causes[0])}{_more(causes)}" if causes else ""
     if not lost:
         return f"{progress.failed:,} of {progress.decided:,} mini-batches failed{why}"
-    total = max(progress.items_found, progress.items_done + progress.items_failed)
+    total = max(progress.items_found, progress.items_decided)
     details = [f"{_percent(lost, total)} %"]
     about = "about " if progress.items_estimated else ""
     if progress.items_estimated:

@@ -70,7 +70,7 @@ def items_per_s(progress: Progress, now: float) -> float | None:
 def overall_items_per_s(progress: Progress, until: float) -> float | None:
     """Items decided per second in all of the last run, which ended at `until`."""
     ran = ran_s(progress, until)
-    items = progress.items_done + progress.items_failed - progress.items_before
+    items = progress.items_decided - progress.items_before
     return items / ran if ran > 0 and items > 0 else None
 
 
@@ -80,7 +80,7 @@ def left_s(progress: Progress, now: float) -> float | None:
     It is the time for what is left at the pace of the last minutes, or for the mini-batch that runs for longest, if
     that takes longer: one that has run for longer than others take is expected to run as long again.
     """
-    items = progress.items_done + progress.items_failed
+    items = progress.items_decided
     if progress.knows_items and progress.items_found > items:
         remaining, per_s = progress.items_found - items, items_per_s(progress, now)
     elif progress.listing_done:  # a table, whose rows are known once they are read

@@ -103,6 +103,11 @@ class Progress(msgspec.Struct, kw_only=True):
         return self.listing_done or self.all_found
 
     @property
+    def items_decided(self) -> int:
+        """Return how many items have a row, have failed, or only have no row: the `Items` of every list and page."""
+        return self.items_done + self.items_failed
+
+    @property
     def items_lost(self) -> int:
         """Return how many items something has gone wrong with: those that are only without a row are not among them."""
         return self.items_failed - self.items_short

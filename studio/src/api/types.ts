@@ -207,6 +207,8 @@ export interface Compute {
   definition: Record<string, unknown>;
   /** Null: no provisioner has said anything of it, as of one of kind `manual`. */
   status: ComputeStatus | null;
+  /** The cost of an hour of the nodes that it has now, by `--cost-per-slot-hour` and `--cost-per-gpu-hour`. */
+  cost_per_hour: number;
 }
 
 /** All computes. */
@@ -410,7 +412,7 @@ export interface Figures {
   wasted_s: number;
   /** Share of its workers' time that they were loading or running: since each began, until it ended. */
   busy_share: number | null;
-  /** Without those that failed. */
+  /** Items decided per second in all of its last run, as the `pace` of a job that has ended. */
   items_per_s: number | null;
   mini_batches_per_s: number | null;
 }
@@ -487,7 +489,7 @@ export interface InputPreview {
   read: Record<string, unknown> | null;
   /** Files that were listed. */
   files: number;
-  /** Mini-batches of the usual size that these are cut into. */
+  /** Mini-batches that these are cut into: of the size that the job gives, or else of the usual one. */
   mini_batches: number;
   /** All files were listed; otherwise there are more. */
   is_complete: boolean;
@@ -663,9 +665,9 @@ export interface JobNodeUsage {
   disk_written_bytes_per_s: number | null;
   network_received_bytes_per_s: number | null;
   network_sent_bytes_per_s: number | null;
-  node: string;
   at: string;
   history: UsageHistory;
+  node: string;
 }
 
 /** Some of the jobs, newest first. */
@@ -1077,6 +1079,8 @@ export interface Node {
   pressure: NodePressure | null;
   /** The GPUs that workers get, with `nvidia-ml-py` installed there. */
   gpus: NodeGpu[];
+  /** The use of its resources, with the last half hour; null: an agent of an earlier release doesn't measure it. */
+  usage: NodeUsage | null;
   /** Its answer to the last `:check`, for a minute. */
   check: NodeCheck | null;
 }
@@ -1110,6 +1114,8 @@ export interface NodeGpu {
 /** All nodes, by name. */
 export interface NodeList {
   items: Node[];
+  /** The use of all hosts that were measured, each counted once; null: none was. */
+  total: ResourceUsage | null;
 }
 
 /** The part of the last minute, 0 to 1, in which something waited for a resource, as the kernel tells it (PSI). */
@@ -1134,6 +1140,28 @@ export interface NodeStacks {
 
 /** The state of a node. */
 export type NodeState = "ready" | "disk_full" | "draining" | "lost";
+
+/** Use of a node when it was measured last. */
+export interface NodeUsage {
+  /** CPUs that are there; of a node with a limit, the limit. */
+  cpus: number | null;
+  /** The share of all CPUs that was busy, 0 to 1. */
+  cpu: number | null;
+  memory_used_bytes: number | null;
+  /** All memory of the machine. */
+  memory_bytes: number | null;
+  gpus: number;
+  /** The mean share of the time, 0 to 1, in which something ran on the GPUs. */
+  gpu: number | null;
+  gpu_memory_used_bytes: number | null;
+  gpu_memory_bytes: number | null;
+  disk_read_bytes_per_s: number | null;
+  disk_written_bytes_per_s: number | null;
+  network_received_bytes_per_s: number | null;
+  network_sent_bytes_per_s: number | null;
+  at: string;
+  history: UsageHistory;
+}
 
 /** Use of all nodes of a job, side by side and together. */
 export interface NodeUsageReport {
@@ -1172,7 +1200,7 @@ export interface OutputTable {
   read: Record<string, unknown> | null;
   /** Files that were listed. */
   files: number;
-  /** Mini-batches of the usual size that these are cut into. */
+  /** Mini-batches that these are cut into: of the size that the job gives, or else of the usual one. */
   mini_batches: number;
   /** All files were listed; otherwise there are more. */
   is_complete: boolean;

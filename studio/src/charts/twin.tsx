@@ -6,6 +6,8 @@ import { useState } from "preact/hooks";
 export interface Column {
   name: string;
   isNumber?: boolean;
+  /** It names the row. */
+  isHead?: boolean;
 }
 
 interface Props {
@@ -34,14 +36,29 @@ export function DataTable({
   caption,
   columns,
   rows,
+  name,
 }: {
   caption: string;
   columns: Column[];
   rows: ComponentChildren[][];
+  /** Of a table that is as tall as it has rows, up to a part of the window: its class. */
+  name?: string;
 }): JSX.Element {
+  const cellOf = (cell: ComponentChildren, column: number): JSX.Element => {
+    const kind = columns[column]?.isNumber ? "number" : "";
+    return columns[column]?.isHead ? (
+      <th key={column} scope="row" class={kind}>
+        {cell}
+      </th>
+    ) : (
+      <td key={column} class={kind}>
+        {cell}
+      </td>
+    );
+  };
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label={`Table: ${caption}`}>
-      <table>
+    <div class={name ? "scroll tall" : "scroll"} tabIndex={0} role="region" aria-label={`Table: ${caption}`}>
+      <table class={name}>
         <caption class="unseen">{caption}</caption>
         <thead>
           <tr>
@@ -54,13 +71,7 @@ export function DataTable({
         </thead>
         <tbody>
           {rows.slice(0, MOST_ROWS).map((row, index) => (
-            <tr key={index}>
-              {row.map((cell, column) => (
-                <td key={column} class={columns[column]?.isNumber ? "number" : ""}>
-                  {cell}
-                </td>
-              ))}
-            </tr>
+            <tr key={index}>{row.map(cellOf)}</tr>
           ))}
         </tbody>
       </table>

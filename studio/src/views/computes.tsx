@@ -37,6 +37,7 @@ export function Computes({ revision }: { revision: number }): JSX.Element | null
 }
 
 function Table({ computes, edit }: { computes: Compute[]; edit: Definer["edit"] }): JSX.Element {
+  const hasCost = computes.some((each) => each.cost_per_hour > 0);
   return (
     <DataTable
       caption="Computes"
@@ -49,6 +50,7 @@ function Table({ computes, edit }: { computes: Compute[]; edit: Definer["edit"] 
         { name: "Wanted", isNumber: true },
         { name: "Launching", isNumber: true },
         { name: "Leaving", isNumber: true },
+        ...(hasCost ? [{ name: "Cost of an hour", isNumber: true }] : []),
         { name: "What its engine says" },
         { name: "Change" },
       ]}
@@ -61,6 +63,7 @@ function Table({ computes, edit }: { computes: Compute[]; edit: Definer["edit"] 
         each.status?.wanted ?? "–",
         each.status?.launching ?? "–",
         each.status?.leaving ?? "–",
+        ...(hasCost ? [each.cost_per_hour.toFixed(2)] : []),
         <Said of={each} />,
         edit(each),
       ])}

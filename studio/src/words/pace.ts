@@ -36,6 +36,9 @@ export function paceOf(job: Timed, now: number): Pace {
 /** How many items are known: in mini-batches, or still to be put into some. */
 export const itemsFound = ({ progress }: Job): number => progress.items_scheduled + progress.items_ahead;
 
+/** How many items are decided: with a row, failed, or only without a row. As `items_decided` of the server. */
+export const itemsDecided = ({ progress }: Job): number => progress.items_done + progress.items_failed;
+
 /** What a job is called in a list and on its page: its state, with waiting and working told apart. */
 export function standingOf(job: Pick<Job, "state" | "pace">): string {
   const standing = job.pace?.standing;

@@ -159,3 +159,12 @@ def test_output_table_shows_the_output_and_nothing_else(
     redis_url: str, redis: Redis, tmp_path: Path, site: Site
 ) -> None:
     check_output_table(redis_url, tmp_path / "root", site)
+
+
+def test_preview_counts_mini_batches_of_the_size_that_the_draft_gives(api: httpx.Client, site: Site) -> None:
+    (site.data / "one.txt").unlink()
+    for number in range(23):
+        (site.data / f"{number}.txt").write_text("x")
+    document = {key: value for key, value in site.spec().items() if key != "mini_batch_size"}
+    sizes: list[dict[str, Any]] = [{}, {"mini_batch_size": 4}, {"mini_batch_size": 100}, {"mini_batch_size": "auto"}]
+    assert [shown(api, {**document, **size})["mini_batches"] for size in sizes] == [3, 6, 1, 3]

@@ -176,6 +176,28 @@ def test_a_node_is_alive_while_it_beats_and_known_until_it_leaves(job: JobOnRedi
     assert job.redis.zrange(keys.NODES_ALIVE, 0, -1) == [b"b"]
 
 
+def test_a_drained_node_is_asked_to_leave_until_it_has_left(job: JobOnRedis) -> None:
+    nodes = NodeRegistry(job.redis)
+    for name in ("a", "b"):
+        assert not nodes.beat(node(name, session=f"{name}-1"), lease_ms=60_000).leave
+    assert nodes.drain("a").node == "a"
+    assert nodes.beat(node("a", session="a-1"), lease_ms=60_000).leave
+    assert not nodes.beat(node("b", session="b-1"), lease_ms=60_000).leave
+    assert not nodes.beat(node("a", session="a-2"), lease_ms=60_000).leave
+    nodes.remove("a", "a-1")
+    assert nodes.asked_to_leave() == set()
+    with pytest.raises(NotFound, match="no node 'a'"):
+        nodes.drain("a")
+
+
+def test_a_drained_node_of_a_compute_is_asked_by_the_name_that_its_provisioner_knows(job: JobOnRedis) -> None:
+    nodes = NodeRegistry(job.redis)
+    nodes.beat(node("cpu-1", compute="cpu"), lease_ms=60_000)
+    nodes.drain("cpu-1")
+    assert nodes.asked_to_leave() == {"cpu-1"}
+    assert nodes.beat(node("cpu-1", session="other", compute="cpu"), lease_ms=60_000).leave
+
+
 def test_a_node_lives_by_its_own_lease_also_when_the_clock_is_set_back(job: JobOnRedis) -> None:
     def alive_ms(name: str) -> float:
         return float(job.redis.zscore(keys.NODES_ALIVE, name) or 0) - job.registry.now() * 1000

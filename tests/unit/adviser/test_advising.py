@@ -87,6 +87,27 @@ def test_of_one_that_was_stopped_nobody_knows_how_large_it_is() -> None:
     assert said[0].change.text.startswith("Find out what these few wait for")
 
 
+@pytest.mark.parametrize("fails_whole", [True, False])
+def test_items_that_are_lost_with_others_are_counted(fails_whole: bool) -> None:
+    """In 17 mini-batches of four items, at least one item each was bad: 51 of these 68 could have been kept."""
+    bad = [each < 17 for each in range(50)]
+    outcomes: dict[str, Sequence[float]] = {
+        "status": [FAILED if each else DONE for each in bad],
+        "category": [int(each) for each in bad],
+    }
+    settings = MeasuredSettings(size=4, fails_whole=fails_whole)
+    evidence = went(even(50, 1), items=4, settings=settings, columns_too=outcomes, categories=["", "USER_EXCEPTION"])
+
+    findings = [each for each in advice(evidence).findings if each.id == "whole_mini_batches"]
+
+    assert [(each.title, each.change.set) for each in findings] == [
+        (
+            "Mini-batches fail as a whole: up to 51 of these 68 items would have been kept.",
+            {"on_failure": "isolate"},
+        )
+    ] * fails_whole
+
+
 def test_a_large_group_of_a_key_is_named() -> None:
     work = even(100, 5)
     work[3] = 500.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Annotated, Any, Final
 
 from anyio.to_thread import run_sync
@@ -48,14 +49,17 @@ Name = Annotated[str, Path(description="Name of a compute.", pattern=NAME_PATTER
 @router.get("/computes", summary="List computes", response_model=ComputeList, responses=problems())
 def list_computes(context: Ctx) -> Response:
     """All computes, by name."""
-    statuses = context.computes.statuses()
-    return json_answer(ComputeList(items=[_shown(each, statuses.get(each.name)) for each in context.computes.all()]))
+    statuses, costs = context.computes.statuses(), _costs(context)
+    items = [_shown(each, statuses.get(each.name), costs[each.name]) for each in context.computes.all()]
+    return json_answer(ComputeList(items=items))
 
 
 @router.get("/computes/{compute}", summary="Get a compute", response_model=Compute, responses=problems(404))
 def get_compute(compute: Name, context: Ctx) -> Response:
     """Return one compute with its status: its nodes, what they wait for, and when its engine is asked again."""
-    return json_answer(_shown(context.computes.get(compute), context.computes.status(compute)))
+    return json_answer(
+        _shown(context.computes.get(compute), context.computes.status(compute), _costs(context)[compute])
+    )
 
 
 @router.put(
@@ -91,7 +95,18 @@ def delete_compute(compute: Name, request: Request, context: Ctx) -> Response:
     return no_content()
 
 
-def _shown(compute: Definition, status: Status | None) -> Compute:
+def _costs(context: Ctx) -> defaultdict[str, float]:
+    """The cost of an hour of the nodes that each compute has now."""
+    settings, costs = context.settings, defaultdict[str, float](float)
+    if settings.cost_per_slot_hour or settings.cost_per_gpu_hour:
+        for info, is_alive in context.nodes.all():
+            if is_alive and info.compute:
+                cost = info.slots * settings.cost_per_slot_hour + info.gpu_count * settings.cost_per_gpu_hour
+                costs[info.compute] += cost
+    return costs
+
+
+def _shown(compute: Definition, status: Status | None, cost_per_hour: float = 0.0) -> Compute:
     fields = definition_fields(compute)
     return Compute(
         name=compute.name,
@@ -101,6 +116,7 @@ def _shown(compute: Definition, status: Status | None) -> Compute:
         is_default=compute.is_default,
         definition=fields,
         status=_status(status) if status is not None else None,
+        cost_per_hour=round(cost_per_hour, 4),
     )
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Annotated
 
 import msgspec
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Path, Request, Response
 from pydantic import Field
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.models import Asked
 from parallelrun_api.routes.responses import problems
+from parallelrun_api.views.node_usage import summed
 from parallelrun_api.views.shown import rfc3339
+from parallelrun_core.answers.node_usage import NodeUsage, UsageHistory
 from parallelrun_core.answers.nodes import Node, NodeCheck, NodeCheckAsked, NodeGpu, NodeList, NodePressure, WorkForJob
 from parallelrun_core.checks.stores import refusals
 from parallelrun_core.problems import Problems
@@ -36,7 +38,9 @@ class CheckRequest(Asked):
 def list_nodes(context: Ctx) -> Response:
     """All known nodes, by name. A `lost` one has been silent for longer than its lease. Of `jobs` and `work`, only what
     is of jobs that the person sees."""
-    return json_answer(NodeList(items=[_node(info, is_alive, context) for info, is_alive in context.nodes.all()]))
+    nodes = [_node(info, is_alive, context) for info, is_alive in context.nodes.all()]
+    hosts = {each.host: each.usage for each in nodes if each.usage is not None}
+    return json_answer(NodeList(items=nodes, total=summed([*hosts.values()]) if hosts else None))
 
 
 @router.post(
@@ -55,6 +59,24 @@ def check_nodes(context: Ctx, request: CheckRequest | None = None) -> Response:
     return json_answer(NodeCheckAsked(id=context.nodes.ask_to_check(paths)), 202)
 
 
+@router.post(
+    "/nodes/{node}:drain",
+    summary="Drain a node",
+    status_code=202,
+    response_model=Node,
+    response_description="It is asked to leave, as with the next heartbeat.",
+    responses=problems(403, 404),
+)
+def drain_node(
+    node: Annotated[str, Path(description="Name of a node.", max_length=MAX_PATH)], request: Request, context: Ctx
+) -> Response:
+    """Let a node finish what it runs, return the rest to the queue, and end, as after SIGTERM: before its machine is
+    updated or switched off. An agent that is started again under its name works, and a compute gets another node where
+    its jobs need one. Only the server's own token, and those that it names as operators, may (403)."""
+    context.operators.check(request.state.token_name)
+    return json_answer(_node(context.nodes.drain(node), True, context), 202)
+
+
 def _check(answer: CheckAnswer) -> NodeCheck:
     items = [Finding(level=each.level, what=each.what, todo=each.todo) for each in answer.findings]
     return NodeCheck(id=answer.id, findings=items)
@@ -63,6 +85,35 @@ def _check(answer: CheckAnswer) -> NodeCheck:
 def _pressure(info: NodeInfo) -> NodePressure | None:
     pressure = info.pressure
     return NodePressure(of=pressure.of, cpu=pressure.cpu, io=pressure.io, memory=pressure.memory) if pressure else None
+
+
+def _usage(info: NodeInfo) -> NodeUsage | None:
+    measured = info.usage
+    if measured is None:
+        return None
+    gpus = [gpu for gpu in info.gpus if gpu.utilization is not None]
+    with_memory = [gpu for gpu in info.gpus if gpu.memory_used_bytes is not None and gpu.memory_bytes is not None]
+    times = [measured.at - measured.history_s * back for back in range(len(measured.cpu_history))]
+    return NodeUsage(
+        cpus=measured.cpus,
+        cpu=measured.cpu,
+        memory_used_bytes=measured.memory_used_bytes,
+        memory_bytes=info.memory_bytes,
+        gpus=len(info.gpus),
+        gpu=sum(gpu.utilization or 0.0 for gpu in gpus) / len(gpus) if gpus else None,
+        gpu_memory_used_bytes=sum(gpu.memory_used_bytes or 0 for gpu in with_memory) if with_memory else None,
+        gpu_memory_bytes=sum(gpu.memory_bytes or 0 for gpu in with_memory) if with_memory else None,
+        disk_read_bytes_per_s=measured.disk_read_bytes_per_s,
+        disk_written_bytes_per_s=measured.disk_written_bytes_per_s,
+        network_received_bytes_per_s=measured.network_received_bytes_per_s,
+        network_sent_bytes_per_s=measured.network_sent_bytes_per_s,
+        at=rfc3339(measured.at),
+        history=UsageHistory(
+            at=[rfc3339(time) for time in reversed(times)],
+            cpu=[percent / 100 for percent in measured.cpu_history],
+            memory=[percent / 100 for percent in measured.memory_history],
+        ),
+    )
 
 
 def _node(info: NodeInfo, is_alive: bool, context: Context) -> Node:
@@ -86,5 +137,6 @@ def _node(info: NodeInfo, is_alive: bool, context: Context) -> Node:
         ends_at=rfc3339(info.ends_at) if info.ends_at else None,
         pressure=_pressure(info) if is_alive else None,
         gpus=[NodeGpu(**msgspec.structs.asdict(gpu)) for gpu in info.gpus] if is_alive else [],
+        usage=_usage(info) if is_alive else None,
         check=_check(info.check) if is_alive and info.check is not None else None,
     )

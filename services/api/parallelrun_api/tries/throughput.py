@@ -11,6 +11,7 @@ from parallelrun_api.tries.timeline import clock_of, lives_of
 from parallelrun_api.views.shown import rfc3339
 from parallelrun_core.answers.pictures import Figures, Throughput
 from parallelrun_core.tries.summary import DONE
+from parallelrun_core.wire.pace import overall_items_per_s
 
 if TYPE_CHECKING:
     from parallelrun_core.tries.columns import Array
@@ -66,7 +67,7 @@ def figures(history: History, progress: Progress, *, started: float | None, unti
     totals, clock, lives = history.summary.totals, clock_of(history), lives_of(history)
     life_s = sum(end - begin for begin, end in lives.values())
     init_s = sum(each.seconds for each in history.phases if each.is_init)
-    mini_batches, items = progress.done + progress.failed, progress.items_done + progress.items_failed
+    mini_batches, items = progress.done + progress.failed, progress.items_decided
     least, middle, p95, p99, most = _quantiles(history)
     busy_s = min(totals.elapsed_s, float(_busy_s(history.summary.grid).sum()))
     in_run_s = totals.run_s + totals.load_s + sum(progress.waits_s.values())
@@ -94,7 +95,7 @@ def figures(history: History, progress: Progress, *, started: float | None, unti
         init_s=round(init_s, 3),
         wasted_s=round(totals.wasted_s, 3),
         busy_share=round(min(1.0, busy_s / life_s), 4) if life_s > 0 else None,
-        items_per_s=round(progress.items_done / clock.length_s, 3) if clock.length_s > 0 else None,
+        items_per_s=_items_per_s(progress, clock.length_s, until),
         mini_batches_per_s=round(mini_batches / clock.length_s, 3) if clock.length_s > 0 else None,
     )
 
@@ -103,6 +104,13 @@ def _busy_s(grid: TimeGrid) -> Array:
     """Return for how long each worker was busy in each cell of time: once, whatever it had in flight."""
     busy_s: Array = np.minimum(grid.of_lanes["busy"].astype("f8"), grid.cell_s)
     return busy_s
+
+
+def _items_per_s(progress: Progress, length_s: float, until: float | None) -> float | None:
+    """The pace of the job's last run; of a job of an earlier release, which doesn't tell runs apart, that of all."""
+    if progress.queued_at and until is not None:
+        return overall_items_per_s(progress, until)
+    return round(progress.items_decided / length_s, 3) if length_s > 0 else None
 
 
 def _difference(later: float | None, earlier: float | None) -> float | None:

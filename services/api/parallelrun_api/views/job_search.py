@@ -267,7 +267,7 @@ def _summary_of(
             done=progress.done,
             failed=progress.failed,
             running=0 if state.is_terminal else progress.running,
-            items=progress.items_done + progress.items_failed,
+            items=progress.items_decided,
             items_failed=progress.items_lost,
             rows=progress.rows,
         ),

@@ -41,7 +41,7 @@ def node_usage(served: ServedFolder, limit: int) -> NodeUsageReport:
     latest = max((datetime.fromisoformat(each.at) for each in nodes), default=None)
     current = [each for each in nodes if latest and _seconds(each.at, latest) <= _SAME_TIME_S]
     return NodeUsageReport(
-        items=nodes[:limit], nodes_total=len(nodes), total=_sum(current), nodes_in_total=len(current)
+        items=nodes[:limit], nodes_total=len(nodes), total=summed(current), nodes_in_total=len(current)
     )
 
 
@@ -88,7 +88,7 @@ def _usage(served: ServedFolder, node: str) -> JobNodeUsage | None:
     )
 
 
-def _sum(nodes: list[JobNodeUsage]) -> ResourceUsage:
+def summed(nodes: Sequence[ResourceUsage]) -> ResourceUsage:
     """All together: CPUs count by how many they are, GPUs, too."""
     busy = [(each.cpu * (each.cpus or 1), each.cpus or 1) for each in nodes if each.cpu is not None]
     gpu = [(each.gpu * each.gpus, each.gpus) for each in nodes if each.gpu is not None]

@@ -58,6 +58,9 @@ def preview(spec: JobSpec, rows: int, *, guesses: bool = False, rule: PathRule |
                     "mini_batch_size": None,
                 }
                 _fill(input_preview, spec.model_copy(update=changes), Path(folder), rows, rule)
+            if spec.mini_batch_size is not None and not spec.size.is_auto:
+                with tempfile.TemporaryDirectory(prefix="parallelrun-preview-") as folder:
+                    _count(input_preview, spec.model_copy(update={"input_data": (name,)}), Path(folder), rule)
         except ParallelRunError as error:
             problems = getattr(error, "problems", ())
             messages = [f"{each.message}{each.hint and f' ({each.hint})'}" for each in problems]
@@ -97,6 +100,17 @@ def _fill(input_preview: InputPreview, spec: JobSpec, folder: Path, rows: int, r
     for plan in filter(lambda plan: plan.is_table, load_plans(folder) or []):
         data_warnings += _read_rows(input_preview, plan, pieces, Layout(folder).schema(0), rows=rows, rule=rule)
     input_preview.warnings = [each.in_words() for each in data_warnings]
+
+
+def _count(input_preview: InputPreview, spec: JobSpec, folder: Path, rule: PathRule | None) -> None:
+    """Count the mini-batches of the size that the job gives, of the input as the job has it."""
+    until = time.monotonic() + _LISTING_S
+    input_preview.mini_batches = 0
+    for cut in InputCuts(folder, spec, KnownInput(), rule=rule):
+        input_preview.mini_batches += cut is not None
+        if time.monotonic() > until:
+            input_preview.is_complete = False
+            return
 
 
 def _read_rows(

@@ -39,7 +39,7 @@ class PaceKeeper:
                 setattr(progress, name, getattr(earlier, name))
         else:
             progress.decided_before = progress.decided
-            progress.items_before = progress.items_done + progress.items_failed
+            progress.items_before = progress.items_decided
 
     def note(self, progress: Progress, now: float, *, first_try_at: float = 0.0) -> None:
         """Bring the fields up to date at this time of the epoch.
@@ -47,7 +47,7 @@ class PaceKeeper:
         Args:
             first_try_at: begin of the first try that has ended in this term; 0: none has.
         """
-        latest = CountsAt(now, progress.decided, progress.items_done + progress.items_failed)
+        latest = CountsAt(now, progress.decided, progress.items_decided)
         if not progress.worked_from and (progress.running or latest.decided > progress.decided_before):
             progress.worked_from = min(max(first_try_at, progress.queued_at), now) if first_try_at else now
             self._samples.append(CountsAt(progress.worked_from, progress.decided_before, progress.items_before))

@@ -112,7 +112,7 @@ def _failed_items(progress: Progress) -> str:
 
 
 def _items(progress: Progress) -> str:
-    items = progress.items_done + progress.items_failed
+    items = progress.items_decided
     if progress.decided < progress.scheduled and progress.items_scheduled <= items:
         return f"{items:,} so far (a table's rows are known once they have been read)"
     return f"{progress.items_found:,} in all"

@@ -1,4 +1,4 @@
-"""Time that goes into tries which fail: timeouts that are too tight, and errors that come again."""
+"""What failures cost: items that were lost with others, timeouts that are too tight, and errors that come again."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ _FEW_ARE_LATE: Final = (
     "Find out what these few wait for (a stack of each thread is in logs/user/stderr), or divide their inputs. If they "
     "only need longer than all others, give run() more time."
 )
+_APART: Final = "Run the items of a mini-batch that fails apart (on_failure: isolate), or use mini_batch_size: 1."
+_SMALLER: Final = "Use smaller mini-batches (mini_batch_size: 1): fewer items are lost with one that is bad."
 _DEATHS: Final = ("EXITED", "SIGNAL", "OOM_KILLED")
 
 
@@ -36,12 +38,37 @@ def findings_of(case: Case) -> Iterator[AdviceFinding]:
     failed = tries.status != DONE
     if not failed.any():
         return
+    yield from _whole_mini_batches(case)
     is_timeout = np.array([name == "RUN_TIMEOUT" for name in categories])[tries.category] & failed
     if is_timeout.any():
         yield from _timeouts(case, np.flatnonzero(is_timeout))
     others = failed & ~is_timeout
     if others.any():
         yield from _errors(case, np.flatnonzero(others))
+
+
+def _whole_mini_batches(case: Case) -> Iterator[AdviceFinding]:
+    """Items that were lost with others of their mini-batch: at least one of each was at fault, so at most all others
+    would have had rows."""
+    tries, schedule = case.evidence.tries, case.schedule
+    failed = (tries.status[schedule.last] != DONE) & (schedule.items > 1)
+    if not case.settings.fails_whole or not failed.any():
+        return
+    lost = int(schedule.items[failed].sum())
+    savable, mini_batches = case.count(lost - int(failed.sum())), schedule.ids[failed]
+    if not case.settings.has_several_in_flight:
+        change = Change(text=_APART, set={"on_failure": "isolate"})
+    else:  # whose items can't be run apart
+        change = Change(text=_SMALLER, set={"mini_batch_size": "1"} if case.settings.unit == "files" else {})
+    yield AdviceFinding(
+        id="whole_mini_batches",
+        severity="severe",
+        saves="risk",
+        title=f"Mini-batches fail as a whole: up to {savable} of these {case.count(lost)} items would have been kept.",
+        evidence=[f"{case.count(len(mini_batches))} mini-batches failed, each perhaps for one of its items"],
+        change=change,
+        mini_batches=[int(each) for each in mini_batches[:_MOST_SHOWN]],
+    )
 
 
 def _timeouts(case: Case, timed_out: Ints) -> Iterator[AdviceFinding]:

@@ -117,6 +117,7 @@ def settings_of(spec: JobSpec, *, is_table: bool) -> MeasuredSettings:
         unit=unit if is_sized else "",
         is_auto=size.is_auto,
         has_keys=bool(spec.partition_keys),
+        fails_whole=spec.on_failure != "isolate" and is_sized,
         run_invocation_timeout_s=spec.run_invocation_timeout,
         processes=spec.max_concurrency_per_instance,
         workers_per_gpu=0 if (spec.gpus_per_worker or 1) > 1 else spec.workers_per_gpu or 1,

@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { isOver } from "../../api/live";
 import type { Job } from "../../api/types";
 import { bytes, count, counted, rate, short } from "../../words/numbers";
-import { itemsFound, stepsIn, type Pace } from "../../words/pace";
+import { itemsDecided, itemsFound, stepsIn, type Pace } from "../../words/pace";
 import { lostItems } from "../../words/sentence";
 import { clock, duration } from "../../words/times";
 
@@ -43,7 +43,7 @@ function figuresOf(job: Job, pace: Pace): Figure[] {
         }
       : { name: "Waits for", value: duration(pace.waitedS) };
   if (job.type === "pipeline") return [steps(job), time];
-  const { done, failed, scheduled, listing_done, running, retried, lost, items_done, items_short, rows } = job.progress;
+  const { done, failed, scheduled, listing_done, running, retried, lost, rows } = job.progress;
   const known = listing_done || isOver(job);
   const figures: Figure[] = [
     {
@@ -53,12 +53,14 @@ function figuresOf(job: Job, pace: Pace): Figure[] {
     },
     {
       name: "Items",
-      value: short(items_done + items_short),
-      ...(lostItems(job)
-        ? { more: `${count(lostItems(job))} failed`, isMoreBad: true }
-        : known && !isOver(job)
-          ? { more: `of ${short(itemsFound(job))}` }
-          : {}),
+      value: short(itemsDecided(job)),
+      more: [
+        known && !isOver(job) ? `of ${short(itemsFound(job))}` : "",
+        lostItems(job) ? `${count(lostItems(job))} failed` : "",
+      ]
+        .filter(Boolean)
+        .join(", "),
+      isMoreBad: lostItems(job) > 0,
     },
     { name: "Pace", value: rate(pace.itemsPerS) },
     {

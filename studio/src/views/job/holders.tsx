@@ -6,6 +6,7 @@ import { getJson, type Page } from "../../api/http";
 import { useLoaded } from "../../api/loaded";
 import { apiPath } from "../../api/paths";
 import type { Job, Node } from "../../api/types";
+import { Command } from "../../parts/command";
 import { counted } from "../../words/numbers";
 
 const EVERY_MS = 5000;
@@ -21,10 +22,12 @@ export function Holders({ job }: { job: Job }): JSX.Element | null {
   const slots = nodes.reduce((sum, node) => sum + node.slots, 0);
   if (!slots)
     return (
-      <p>
-        No node is ready to work. <a href="/nodes">Look at the nodes</a>, or start one with{" "}
-        <code>parallelrun-agent</code>.
-      </p>
+      <>
+        <p>
+          No node is ready to work. <a href="/nodes">Look at the nodes</a>, or start one:
+        </p>
+        <Command text="parallelrun-agent" />
+      </>
     );
   const held = new Map<string, { name: string; workers: number }>();
   for (const { job: id, name, workers } of nodes.flatMap((node) => node.work))

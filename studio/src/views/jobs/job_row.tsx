@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import { isOver } from "../../api/live";
 import type { JobSummary } from "../../api/types";
+import { Copy } from "../../parts/copy";
 import { Bar, progressShares } from "../../parts/bar";
 import { State } from "../../parts/state";
 import { linkWith } from "../../shell/router";
@@ -42,7 +43,7 @@ export function JobRow({ job, now, isChosen, toggle }: Props): JSX.Element {
               {tag}
             </span>
           ))}
-          <code>{job.id}</code>
+          <code>{job.id}</code> <Copy text={job.id} label={`Copy the id of ${name}`} />
         </span>
       </th>
       <td>

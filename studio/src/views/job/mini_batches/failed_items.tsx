@@ -7,6 +7,7 @@ import { useLoaded } from "../../../api/loaded";
 import { loadPages } from "../../../api/pages";
 import { filePath, jobPath } from "../../../api/paths";
 import type { FailedItem, FailedItemPage, Job } from "../../../api/types";
+import { DataTable } from "../../../charts/twin";
 import { Card } from "../../../parts/card";
 import { Copy } from "../../../parts/copy";
 import { Shown } from "../../../parts/notice";
@@ -64,37 +65,23 @@ function Listed({ job }: { job: Job }): JSX.Element | null {
 
 function Table({ job, items }: { job: string; items: FailedItem[] }): JSX.Element {
   return (
-    <div class="scroll tall" tabIndex={0} role="region" aria-label="Table of failed items">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Item</th>
-            <th scope="col" class="number">
-              Mini-batch
-            </th>
-            <th scope="col">Error</th>
-            <th scope="col">Place</th>
-          </tr>
-        </thead>
-        <tbody>
-          {items.map((each, at) => (
-            <tr key={at}>
-              <th scope="row">
-                <code>{each.item}</code>
-              </th>
-              <td class="number">
-                <a href={linkToMiniBatch(job, each.mini_batch)}>{count(each.mini_batch)}</a>
-              </td>
-              <td>
-                <span class="message sub">
-                  {each.category} <code>{each.message}</code>
-                </span>
-              </td>
-              <td>{each.place}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <DataTable
+      caption="Failed items"
+      name="failed-items"
+      columns={[
+        { name: "Item", isHead: true },
+        { name: "Mini-batch", isNumber: true },
+        { name: "Error" },
+        { name: "Place" },
+      ]}
+      rows={items.map((each) => [
+        <code>{each.item}</code>,
+        <a href={linkToMiniBatch(job, each.mini_batch)}>{count(each.mini_batch)}</a>,
+        <span class="message sub">
+          {each.category} <code>{each.message}</code>
+        </span>,
+        each.place,
+      ])}
+    />
   );
 }

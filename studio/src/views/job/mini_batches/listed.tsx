@@ -1,12 +1,13 @@
 // Mini-batches one by one, a page at a time: of a state, in an order, in the range that the map shows.
 
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { isOver } from "../../../api/live";
 import { useLoaded } from "../../../api/loaded";
 import { loadPages } from "../../../api/pages";
 import { jobPath } from "../../../api/paths";
 import type { Job, MiniBatch, MiniBatchPage } from "../../../api/types";
+import { DataTable, type Column } from "../../../charts/twin";
 import { Card } from "../../../parts/card";
 import { Choice } from "../../../parts/choice";
 import { Icon } from "../../../parts/icon";
@@ -89,7 +90,11 @@ export function Listed({ job, revision, range }: { job: Job; revision: number; r
       <Shown of={listed}>
         {({ items, next_page_token }) => (
           <>
-            {items.length ? <Table items={items} /> : <Empty>None is like this.</Empty>}
+            {items.length ? (
+              <DataTable caption="Mini-batches" name="mini-batches" columns={COLUMNS} rows={items.map(cellsOf)} />
+            ) : (
+              <Empty>None is like this.</Empty>
+            )}
             {next_page_token && (
               <p class="more">
                 <button type="button" onClick={() => setPages(pages + 1)}>
@@ -121,78 +126,44 @@ function Pick({ name, title, values }: { name: string; title: string; values: st
   );
 }
 
-function Table({ items }: { items: MiniBatch[] }): JSX.Element {
-  return (
-    <div class="scroll tall" tabIndex={0} role="region" aria-label="Table of mini-batches">
-      <table class="mini-batches">
-        <thead>
-          <tr>
-            <th scope="col">Mini-batch</th>
-            <th scope="col">First input</th>
-            <th scope="col">State</th>
-            <th scope="col" class="number">
-              Tries
-            </th>
-            <th scope="col" class="number">
-              Items
-            </th>
-            <th scope="col" class="number">
-              run()
-            </th>
-            <th scope="col" class="number">
-              Whole
-            </th>
-            <th scope="col" class="number">
-              Peak memory
-            </th>
-            <th scope="col">Worker</th>
-            <th scope="col" class="number">
-              Began
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {items.map((each) => (
-            <Row key={each.id} of={each} />
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
-}
+const COLUMNS: Column[] = [
+  { name: "Mini-batch", isHead: true },
+  { name: "First input" },
+  { name: "State" },
+  { name: "Tries", isNumber: true },
+  { name: "Items", isNumber: true },
+  { name: "run()", isNumber: true },
+  { name: "Whole", isNumber: true },
+  { name: "Peak memory", isNumber: true },
+  { name: "Worker" },
+  { name: "Began", isNumber: true },
+];
 
-function Row({ of }: { of: MiniBatch }): JSX.Element {
+function cellsOf(of: MiniBatch): ComponentChildren[] {
   const isOpen = place.value.query.get("id") === String(of.id);
   const seconds = (value: number | null): string => (value === null ? "–" : duration(value));
-  return (
-    <tr>
-      <th scope="row">
-        <a class="row" href={linkWith({ id: String(of.id) })} aria-current={isOpen ? "true" : undefined}>
-          {count(of.id)}
-        </a>
-      </th>
-      <td>{of.first_input ? <code title={of.first_input}>{of.first_input.split("/").pop()}</code> : "–"}</td>
-      <td>
-        <State state={of.status} />
-        {of.failure && (
-          <span class="message sub">
-            {of.failure.category} <code>{of.failure.message}</code>
-          </span>
-        )}
-      </td>
-      <td class="number">{of.tries ?? "–"}</td>
-      <td class="number">
-        {of.items === null ? "–" : count(of.items)}
-        {of.failed_items ? <span class="bad"> ({count(of.failed_items)} failed)</span> : null}
-      </td>
-      <td class="number">{seconds(of.run_s)}</td>
-      <td class="number">{seconds(of.elapsed_s)}</td>
-      <td class="number">{of.peak_memory_bytes ? bytes(of.peak_memory_bytes) : "–"}</td>
-      <td>
-        {of.node}
-        {of.process && `/${of.process}`}
-      </td>
-      <td class="number">{of.started ? clock(of.started) : "–"}</td>
-    </tr>
-  );
+  return [
+    <a class="row" href={linkWith({ id: String(of.id) })} aria-current={isOpen ? "true" : undefined}>
+      {count(of.id)}
+    </a>,
+    of.first_input ? <code title={of.first_input}>{of.first_input.split("/").pop()}</code> : "–",
+    <>
+      <State state={of.status} />
+      {of.failure && (
+        <span class="message sub">
+          {of.failure.category} <code>{of.failure.message}</code>
+        </span>
+      )}
+    </>,
+    of.tries ?? "–",
+    <>
+      {of.items === null ? "–" : count(of.items)}
+      {of.failed_items ? <span class="bad"> ({count(of.failed_items)} failed)</span> : null}
+    </>,
+    seconds(of.run_s),
+    seconds(of.elapsed_s),
+    of.peak_memory_bytes ? bytes(of.peak_memory_bytes) : "–",
+    `${of.node}${of.process && `/${of.process}`}`,
+    of.started ? clock(of.started) : "–",
+  ];
 }
