@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import pytest
 
-from parallelrun_agent.jobs import node_job
+from parallelrun_agent.jobs import joining
 from parallelrun_core.documents.codecs import FieldsCodec
 from parallelrun_core.store.provisioning import Provisioning, ProvisioningStatus
 from parallelrun_master.leader import compute_watch
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def test_a_node_that_works_for_any_compute_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    with patch.object(node_job, "_is_for", always(True)), expect_failure():
+    with patch.object(joining, "_is_for", always(True)), expect_failure():
         finders.test_the_record_of_a_job_of_another_compute_is_read_once(monkeypatch, tmp_path)
 
 

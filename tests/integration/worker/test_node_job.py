@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from parallelrun_agent.jobs.node_job import NodeJob
+from parallelrun_agent.jobs.joining import join_job
 from parallelrun_agent.loop import EventLoop
 from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.policy.commands import NextTurn
@@ -61,13 +61,13 @@ class Node:
         )
         node = NodeContext(self.loop, Orphans(), GpuPool([]), StagePlace(root / "cache", 0))
         self._parts = (redis, folder, settings, node)
-        self.job = NodeJob(*self._parts)
+        self.job = join_job(*self._parts)
         self.job.turn(time.monotonic())
 
     def join(self) -> None:
         """The agent has seen that it is over, and that there is work."""
         self.job.close()
-        self.job = NodeJob(*self._parts)
+        self.job = join_job(*self._parts)
         self.job.turn(time.monotonic())
 
     def publish(self, *names: str) -> None:

@@ -39,6 +39,7 @@ from parallelrun_agent.policy.commands import (
 )
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.job_machine import JobMachine
+from parallelrun_agent.policy.job_view import JobView
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_agent.staging.staging import Staging
 from parallelrun_agent.uploading.uploading import Uploading
@@ -75,6 +76,7 @@ class JobDriver:
         open_session: Callable[[AbstractContextManager[JobMachine], AgentSession | None], AgentSession],
     ) -> None:
         self._machine = machine
+        self.view: JobView = machine
         self._job_id = folder.job_id
         self._path = folder.path
         self._parts = folder.parts
@@ -83,6 +85,14 @@ class JobDriver:
         self._open_session = open_session
         self.session = open_session(self, None)
         """The present one."""
+
+    def worker_pids(self) -> dict[str, int]:
+        """Return the process ids of the workers, by name."""
+        return self.session.processes.pids()
+
+    def close(self) -> None:
+        """Close the present session; no other follows."""
+        self.session.close()
 
     def __enter__(self) -> JobMachine:
         return self._machine

@@ -7,39 +7,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from parallelrun_agent.environments.job_python import JobPython
 from parallelrun_agent.jobs.at_work import AtWorkReports
 from parallelrun_agent.jobs.job_driver import JobDriver
-from parallelrun_agent.jobs.session import AgentSession
 from parallelrun_agent.node.memory import resident_bytes
 from parallelrun_agent.node.monitor import ResourceMonitor
-from parallelrun_agent.node_context import NodeContext
-from parallelrun_agent.policy.job_machine import JobMachine
-from parallelrun_agent.policy.job_view import JobView
 from parallelrun_agent.policy.node_work import Share, work_of
-from parallelrun_agent.policy.outcomes import OutcomeBuilder
-from parallelrun_agent.policy.uploading_machine import UploadingJobMachine
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.stacks.answering import StackAnswers
 from parallelrun_agent.staging.job_stage import JobStage
-from parallelrun_agent.users.places import share_job, share_loops
-from parallelrun_agent.workers.error_files import ErrorFiles
 from parallelrun_agent.workers.job_code import JobCode
 from parallelrun_agent.workers.job_tracking import JobTracking
 from parallelrun_agent.workers.leader_reports import LeaderReports
 from parallelrun_agent.workers.plans import PlanMaker
-from parallelrun_core.computes.images import image_of
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
-from parallelrun_core.folder.storage_report import RequestReport
-from parallelrun_core.layout import Logs
 from parallelrun_core.service import failpoints
 from parallelrun_core.service.telemetry import logger
+from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.nodes import StacksRequest
 from parallelrun_core.store.outcome_stream import report_preparing
 from parallelrun_core.wire.at_work import NodeWork
@@ -55,26 +45,35 @@ _URGENT_ACCOUNT: Final = "\0"
 """What no name of a person begins with."""
 
 
-class OtherCompute(Exception):
-    """The job runs on another compute than the one that this node belongs to, or on nodes of another image."""
+@dataclass(frozen=True)
+class JobParts:
+    """What a node has open for one job; `joining.py` puts it together."""
+
+    folder: JobFolder
+    python: JobPython
+    code: JobCode
+    tracking: JobTracking
+    stage: JobStage
+    plans: PlanMaker
+    reports: LeaderReports
+    driver: JobDriver
+    monitor: ResourceMonitor
+    stacks: StackAnswers
 
 
 class NodeJob:
-    """Everything a node does for one job. Used by the agent's one thread only.
+    """Everything a node does for one job. Used by the agent's one thread only."""
 
-    Raises:
-        OtherCompute: it isn't for this node.
-        NotFound, NewerSchema, CorruptLog: the job folder is not there, or can't be read by this release.
-        OSError: it can't be read for now, or the node can't do what the job needs.
-    """
-
-    def __init__(self, redis: Redis, folder: JobFolder, settings: AgentSettings, node: NodeContext) -> None:
-        self.folder = folder
-        self.job_id = folder.job_id
-        record = folder.record()
-        if not _is_for(record, settings):
-            raise OtherCompute
-        spec = record.job_spec()
+    def __init__(
+        self,
+        redis: Redis,
+        record: JobRecord,
+        spec: JobSpec,
+        settings: AgentSettings,
+        parts: JobParts,
+    ) -> None:
+        self.folder = parts.folder
+        self.job_id = parts.folder.job_id
         self.owner = record.owner
         """The person whose job it is."""
         self._submitted_priority = spec.priority
@@ -82,100 +81,29 @@ class NodeJob:
         self.gpus_of_worker = spec.gpus_of_worker or Fraction(1)
         self.share = Share()
         """Its part of the node, as it was shared last."""
-        user = settings.worker_user(record.outermost)
-        share_job(folder, settings.node, user)
-        share_loops(folder, spec, record.outermost, user)
-        self._redis = redis
-        self._settings = settings
-        self._node = node
-        self._at_work = AtWorkReports(redis, folder.job_id, settings.node)
         requested = spec.max_concurrency_per_instance or 0
         self.slots_beyond = max(0, min(requested, settings.most_slots) - settings.slots)
         """Workers that it may have here beyond the slots, as it asks for them and the operator allows it."""
-        self._generation = folder.generation()
-        self._python = JobPython(
-            spec.environment,
-            owner=record.owner,
-            package_hosts=record.places.package_hosts if record.places else ("*",),
-            cache=settings.cache_folder,
-            max_environments=settings.environments_kept,
-            log_file=Logs(folder.logs).of_node(settings.node) / "environment.txt",
-            loop=node.loop,
-            orphans=node.orphans,
-            changed=self._on_python,
-            user=user,
-            uids=settings.uids,
-            may_build_packages=settings.may_build_packages,
-            image=node.python,
-        )
-        self._code = JobCode(folder.code(record), node.loop.wake)
-        self._tracking = JobTracking(folder, spec.name, settings, user, node.loop.wake)
-        storage = RequestReport(folder.logs, settings.node)
-        self._stage = JobStage(folder, spec, user, node)
-        self._plans = PlanMaker(
-            folder, record, spec, settings, node.gpus,
-            python=self._python, paths=self._stage.paths, tracking=lambda: self._tracking.variables,
-            open_permits=node.permits.open if node.permits else None,
-        )  # fmt: skip
-        errors = ErrorFiles(folder.logs, settings.node, self._plans.mask)
-        self._reports = LeaderReports(redis, folder.job_id, settings.node, errors)
-        self._on_python()
-        machine_of = UploadingJobMachine if self._plans.outputs.urls else JobMachine
-        machine = machine_of(
-            spec,
-            OutcomeBuilder(settings.node, generation=self._generation, run_max_try=spec.run_max_try),
-            limit=node.gpus.workers(spec.max_concurrency_per_instance, settings.slots, spec.gpus_of_worker),
-            lease_s=settings.lease_seconds,
-            shutdown_s=settings.shutdown_seconds,
-            stages=self._stage.has_data,
-        )
-        self._view: JobView = machine
-        self.workers: Sequence[Worker] = machine.workers
+        self._redis = redis
+        self._node = settings.node
+        self._at_work = AtWorkReports(redis, self.job_id, settings.node)
+        self._parts = parts
+        self._python = parts.python
+        self._code = parts.code
+        self._tracking = parts.tracking
+        self._stage = parts.stage
+        self._reports = parts.reports
+        self._driver = parts.driver
+        self._view = parts.driver.view
+        self.workers: Sequence[Worker] = self._view.workers
         # The machine's own methods, which the agent's loop calls at every turn.
-        self.due_at = machine.due_at
-        self.nap_s = machine.nap_s
-        self.lease_left_s = machine.lease_left_s
-        try:
-            self._driver = JobDriver(machine, folder, errors, self._reports, self._open_session)
-        except OSError:
-            self._python.close()
-            self._code.close()
-            self._stage.close()
-            raise
-        self._monitor = ResourceMonitor(
-            Logs(folder.logs).perf(settings.node),
-            spec.resource_monitor_interval,
-            self._worker_pids,
-            user=user,
-            storage=storage,
-            gpus=node.gpus.devices,
-        )
-
-        self._stacks = StackAnswers(
-            Logs(folder.logs),
-            settings.node,
-            code=str(folder.code(record)),
-            sanitize=self._plans.mask.printable,
-            user=user,
-        )
-
-    def _open_session(self, events: AbstractContextManager[JobMachine], earlier: AgentSession | None) -> AgentSession:
-        return AgentSession(
-            self._redis, self.folder, self._settings, self._node,
-            plans=self._plans, reports=self._reports, generation=self._generation, events=events, earlier=earlier,
-            open_staging=self._stage.open if self._stage.has_data else None,
-        )  # fmt: skip
-
-    def _worker_pids(self) -> dict[str, int]:
-        return self._driver.session.processes.pids()
+        self.due_at = self._view.due_at
+        self.nap_s = self._view.nap_s
+        self.lease_left_s = self._view.lease_left_s
 
     def show_stacks(self, request: StacksRequest) -> None:
         """Begin to answer a request for the stacks of its workers here."""
-        self._stacks.answer(request, self._driver.session.processes.running())
-
-    def _on_python(self) -> None:
-        if self._python.failure is not None:
-            self._reports.never_started(self._plans.mask.failure(self._python.failure))
+        self._parts.stacks.answer(request, self._driver.session.processes.running())
 
     @property
     def disk_is_full(self) -> bool:
@@ -196,7 +124,7 @@ class NodeJob:
             self._reports.never_started(missing)
         self._send_reports(now)
         if self._python.is_due(now) or self._stage.is_due(now):
-            report_preparing(self._redis, self.job_id, self._settings.node)
+            report_preparing(self._redis, self.job_id, self._node)
             self._python.reported(now)
             self._stage.reported(now)
         if self._at_work.is_due(now):
@@ -320,7 +248,7 @@ class NodeJob:
 
     def resident_bytes(self) -> int:
         """The most memory that one of its workers has now; 0: it has none."""
-        return max(map(resident_bytes, self._worker_pids().values()), default=0)
+        return max(map(resident_bytes, self._driver.worker_pids().values()), default=0)
 
     def end_idle_worker(self, now: float) -> bool:
         """End a worker for which there is nothing to do; whether there was one."""
@@ -334,15 +262,10 @@ class NodeJob:
 
     def close(self) -> None:
         """End all that is left of it here; the last turn has left the job, or Redis doesn't know it any more."""
-        self._driver.session.close()
+        self._driver.close()
         self._python.close()
         self._code.close()
-        self._monitor.stop()
-        self._stacks.close()
-        self._plans.close()
+        self._parts.monitor.stop()
+        self._parts.stacks.close()
+        self._parts.plans.close()
         self._stage.close()
-
-
-def _is_for(record: JobRecord, settings: AgentSettings) -> bool:
-    """Return whether a node of this compute, and of this image, is to work for the job."""
-    return (str(record.spec.get("compute") or ""), image_of(record.spec)) == (settings.compute, settings.image)

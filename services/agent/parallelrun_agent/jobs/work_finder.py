@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from parallelrun_agent.jobs.node_job import NodeJob, OtherCompute
+from parallelrun_agent.jobs.joining import OtherCompute, join_job
+from parallelrun_agent.jobs.node_job import NodeJob
 from parallelrun_agent.jobs.slot_sharing import SlotSharing
 from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.policy.fair_share import favours_of
@@ -173,7 +174,7 @@ class WorkFinder:
 
     def _join(self, job_id: str, now: float) -> NodeJob | None:
         try:
-            job = NodeJob(self._redis, JobFolder(self._settings.root, job_id), self._settings, self._context)
+            job = join_job(self._redis, JobFolder(self._settings.root, job_id), self._settings, self._context)
         except OtherCompute:
             self._others.add(job_id)
             return None

@@ -12,20 +12,14 @@ from collections.abc import Mapping, Sequence
 
 from parallelrun_agent.policy.apart_queue import ApartQueue
 from parallelrun_agent.policy.broken_workers import BrokenWorkers
-from parallelrun_agent.policy.commands import Abandon, Command, Commit, NextTurn, ReportFailure, WatchDisk
+from parallelrun_agent.policy.commands import Abandon, Command, Commit, NextTurn, WatchDisk
+from parallelrun_agent.policy.conclusions import Conclusions
 from parallelrun_agent.policy.concurrent import bookkeeping_of
 from parallelrun_agent.policy.deliveries import Deliveries
 from parallelrun_agent.policy.hand_out import HandOut
 from parallelrun_agent.policy.in_flight import Assignment, assignment_of
 from parallelrun_agent.policy.lease_clock import LeaseClock
-from parallelrun_agent.policy.outcomes import (
-    CONFUSED,
-    Exit,
-    OutcomeBuilder,
-    WorkerAnswer,
-    cause_of_death,
-    detail_of,
-)
+from parallelrun_agent.policy.outcomes import CONFUSED, Exit, OutcomeBuilder, WorkerAnswer, cause_of_death
 from parallelrun_agent.policy.staged_deliveries import StagedDeliveries
 from parallelrun_agent.policy.worker import NEVER, NOBODYS_FAULT, Worker
 from parallelrun_agent.policy.worker_pool import WorkerPool
@@ -66,7 +60,7 @@ class JobMachine:
         self._hand_out = HandOut(
             self.commands, self.pool, self.apart, self._look_ahead, speculates=spec.speculative_execution
         )  # fmt: skip
-        self._draining = False
+        self._ends = Conclusions(self.commands, outcomes, self.apart, self._keep)
         self._end_by = NEVER
         self._stages = stages
         self._begin_session()
@@ -171,7 +165,7 @@ class JobMachine:
     @property
     def _is_open(self) -> bool:
         """More can be begun here."""
-        return self.state is JobState.PROCESSING and not self._draining and not self.disk_is_full
+        return self.state is JobState.PROCESSING and not self._ends.is_draining and not self.disk_is_full
 
     # Files that are brought to the node
 
@@ -193,13 +187,8 @@ class JobMachine:
         assignment = self._staging.staged(token, elapsed_s, now, files) if self._staging is not None else None
         if assignment is None:
             return
-        if failure is not None:
-            answer = WorkerAnswer(assignment.delivery.mini_batch, failure=failure)
-            outcome = self._outcomes.build(assignment, None, answer, elapsed_s)
-            if self._draining or not self.apart.takes_without(assignment, outcome, missing or {}):
-                self.commands.append(Commit(outcome, None))
-                return
-            self.commands.append(ReportFailure(outcome))
+        if failure is not None and not self._ends.not_staged(assignment, elapsed_s, failure, missing or {}):
+            return
         self.deliveries.queue(assignment)
         self._hand_out.to_workers(now, disk_is_full=self.disk_is_full)
 
@@ -241,9 +230,9 @@ class JobMachine:
         if answer.failure is None:
             self._broken.succeeded(worker)
         # Who ends the node may have ended what run() had started.
-        elif self._draining or self._broken.is_given_up(worker, answer.failure, self.pool):
+        elif self._ends.is_draining or self._broken.is_given_up(worker, answer.failure, self.pool):
             return self.deliveries.give_back([assignment], now)
-        self._conclude(assignment, worker, answer, elapsed_s)
+        self._ends.conclude(assignment, worker, answer, elapsed_s)
 
     def rows_not_taken(self, worker: Worker, mini_batch: int, now: float) -> None:
         """The disk took no more of the rows of its head: nobody's try. `disk_failed` follows.
@@ -256,7 +245,7 @@ class JobMachine:
     def caught_up(self, worker: Worker, now: float) -> None:
         """All frames that it has sent so far were read: it may have room now, or be done."""
         self._hand_out.release(now, is_idle=self.is_at_rest)
-        if self.deliveries.backlog or self.apart or self._draining or worker.stage == "replaced":
+        if self.deliveries.backlog or self.apart or self._ends.is_draining or worker.stage == "replaced":
             self._hand_out.to_workers(now, disk_is_full=self.disk_is_full)
             self._end_if_drained(worker, now)
 
@@ -284,7 +273,7 @@ class JobMachine:
     def unreadable(self, worker: Worker, assignment: Assignment, failure: Failure) -> None:
         """Its message can't be read, here or anywhere else."""
         for each in worker.in_flight.take_back([assignment.delivery.mini_batch]):
-            self._conclude(each, worker, WorkerAnswer(each.delivery.mini_batch, failure=failure), 0.0)
+            self._ends.conclude(each, worker, WorkerAnswer(each.delivery.mini_batch, failure=failure), 0.0)
 
     def exited(self, worker: Worker, end: Exit, now: float, *, unread: Sequence[int] = ()) -> None:
         """Record that a worker is dead; all that it had sent was reported before.
@@ -293,10 +282,10 @@ class JobMachine:
             unread: mini-batches whose tickets it had not even read.
         """
         self.pool.exited(worker, end.code, now)
-        charged, rest = worker.left_behind(unread, is_draining=self._draining)
+        charged, rest = worker.left_behind(unread, is_draining=self._ends.is_draining)
         if worker.kill_reason == "ended":
             return  # with the job: what it had is not needed any more, and nothing has failed
-        if worker.kill_reason in NOBODYS_FAULT or self._draining:
+        if worker.kill_reason in NOBODYS_FAULT or self._ends.is_draining:
             self.deliveries.give_back(rest, now)
         else:
             self.deliveries.requeue(rest)
@@ -304,32 +293,8 @@ class JobMachine:
         # Of several, nobody knows whose they were.
         use = Use(peak_bytes=end.peak_bytes) if len(charged) == 1 else Use()
         cpu_s = 0.0 if self._spec.mini_batches_in_flight == 1 else -1.0
-        for assignment, since in charged:
-            apart = None if self._draining else assignment.isolation
-            if apart is not None and apart.died(failure, worker.process, now - since):
-                self.apart.return_to([assignment])
-                continue
-            answer = WorkerAnswer(
-                assignment.delivery.mini_batch, run_s=now - since, process_s=cpu_s, use=use, failure=failure
-            )  # fmt: skip
-            self._conclude(assignment, worker, answer, now - since)
+        self._ends.died(charged, worker, failure, use, now, process_s=cpu_s)
         self._hand_out.to_workers(now, disk_is_full=self.disk_is_full)
-
-    def _conclude(self, assignment: Assignment, worker: Worker, answer: WorkerAnswer, elapsed_s: float) -> None:
-        outcome = self._outcome(assignment, worker, answer, elapsed_s)
-        is_whole = assignment.isolation is None
-        if is_whole and not self._draining and self.apart.takes(outcome):
-            self.commands.append(ReportFailure(outcome, to_leader=self.apart.add(assignment, outcome)))
-            return
-        self.apart.concluded(outcome, was_apart=not is_whole)
-        self._keep(outcome, assignment, worker)
-
-    def _outcome(self, assignment: Assignment, worker: Worker, answer: WorkerAnswer, elapsed_s: float) -> Outcome:
-        """Return the outcome of a try, with the items that have failed if they were run apart."""
-        outcome = self._outcomes.build(assignment, worker, answer, elapsed_s)
-        if assignment.isolation is None:
-            return outcome
-        return assignment.isolation.outcome(outcome, detail_of(outcome.mini_batch, assignment.delivery.message))
 
     def _keep(self, outcome: Outcome, assignment: Assignment, worker: Worker) -> None:
         """Have an outcome made durable. With files of this assignment, a subclass has these uploaded first."""
@@ -397,19 +362,19 @@ class JobMachine:
     def drain(self, grace_s: float, now: float) -> None:
         """Finish what runs, return the rest, then leave; a second call can only shorten the grace."""
         self._end_by = min(self._end_by, now + grace_s)
-        if self._draining:
+        if self._ends.is_draining:
             return
-        self._draining = True
+        self._ends.is_draining = True
         self.deliveries.give_back_backlog(now)
         self.deliveries.give_back(self.apart.clear(), now)
         self.pool.drain()
 
     def _end_if_drained(self, worker: Worker, now: float) -> None:
-        if (self._draining or worker.stage == "replaced") and not worker.in_flight:
+        if (self._ends.is_draining or worker.stage == "replaced") and not worker.in_flight:
             self.pool.end(worker, now)
 
     def _is_done(self) -> bool:
-        ended = self._draining or self.state is not JobState.PROCESSING
+        ended = self._ends.is_draining or self.state is not JobState.PROCESSING
         if not ended or self.workers:
             return False
         # Outcomes that are still being made durable count as unreported; once the job has ended, nobody wants them.

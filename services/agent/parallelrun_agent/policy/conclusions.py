@@ -1,0 +1,91 @@
+"""What becomes of a try that has ended: an outcome that is made durable, or items that are run apart. Pure, no I/O."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+
+from parallelrun_agent.policy.apart_queue import ApartQueue
+from parallelrun_agent.policy.commands import Command, Commit, ReportFailure
+from parallelrun_agent.policy.in_flight import Assignment
+from parallelrun_agent.policy.outcomes import OutcomeBuilder, WorkerAnswer, detail_of
+from parallelrun_agent.policy.worker import Worker
+from parallelrun_core.wire.outcome import Failure, Outcome, Use
+
+
+class Conclusions:
+    """Ends the tries of one job on one node.
+
+    Args:
+        commands: gets what is to be done for it.
+        apart: gets the mini-batches whose items are to be run apart.
+        keep: has an outcome made durable.
+    """
+
+    def __init__(
+        self,
+        commands: deque[Command],
+        outcomes: OutcomeBuilder,
+        apart: ApartQueue,
+        keep: Callable[[Outcome, Assignment, Worker], None],
+    ) -> None:
+        self.is_draining = False
+        """The node is about to leave the job: nothing is begun here any more, so no items are run apart."""
+        self._commands = commands
+        self._outcomes = outcomes
+        self._apart = apart
+        self._keep = keep
+
+    def conclude(self, assignment: Assignment, worker: Worker, answer: WorkerAnswer, elapsed_s: float) -> None:
+        """End a try with a worker's answer, or with what stands for it."""
+        outcome = self._outcomes.build(assignment, worker, answer, elapsed_s)
+        isolation = assignment.isolation
+        if isolation is not None:
+            outcome = isolation.outcome(outcome, detail_of(outcome.mini_batch, assignment.delivery.message))
+        elif not self.is_draining and self._apart.takes(outcome):
+            self._commands.append(ReportFailure(outcome, to_leader=self._apart.add(assignment, outcome)))
+            return
+        self._apart.concluded(outcome, was_apart=isolation is not None)
+        self._keep(outcome, assignment, worker)
+
+    def died(
+        self,
+        charged: Iterable[tuple[Assignment, float]],
+        worker: Worker,
+        failure: Failure,
+        use: Use,
+        now: float,
+        *,
+        process_s: float,
+    ) -> None:
+        """End the tries that are charged with the death of their worker.
+
+        Args:
+            charged: each with the time when it began.
+            process_s: the CPU time of each; negative: nobody knows.
+        """
+        for assignment, since in charged:
+            isolation = None if self.is_draining else assignment.isolation
+            if isolation is not None and isolation.died(failure, worker.process, now - since):
+                self._apart.return_to([assignment])
+                continue
+            answer = WorkerAnswer(
+                assignment.delivery.mini_batch, run_s=now - since, process_s=process_s, use=use, failure=failure
+            )
+            self.conclude(assignment, worker, answer, now - since)
+
+    def not_staged(
+        self, assignment: Assignment, elapsed_s: float, failure: Failure, missing: Mapping[int, Failure]
+    ) -> bool:
+        """End a try whose files can't be brought here; returns whether the items that are here are run apart.
+
+        Args:
+            missing: by the index of the item, why its file is not here.
+        """
+        answer = WorkerAnswer(assignment.delivery.mini_batch, failure=failure)
+        outcome = self._outcomes.build(assignment, None, answer, elapsed_s)
+        if self.is_draining or not self._apart.takes_without(assignment, outcome, missing):
+            self._commands.append(Commit(outcome, None))
+            return False
+        self._commands.append(ReportFailure(outcome))
+        return True
