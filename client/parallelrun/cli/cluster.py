@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from parallelrun.cli.job_file_options import Processes
 from parallelrun.cli.output import FormatOption, OutputFormat
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def up(
         int, typer.Option(min=0, max=65535, help="Port of the API on 127.0.0.1, or the next free one; 0: any.")
     ] = 8080,
     nodes: Annotated[int, typer.Option(min=0, help="Number of nodes on this machine.")] = 1,
-    processes: Annotated[int | None, typer.Option(min=1, help="Workers per node.", show_default="CPUs / nodes")] = None,
+    processes: Processes = None,
     root: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for its data.", show_default="below the home folder")
     ] = None,
@@ -45,18 +46,8 @@ def up(
 
     Prints the URL of its API.
     """
-    import os
-    import shlex
-
     from parallelrun.background.state import running
     from parallelrun.cli.output import dump, say
-    from parallelrun.client import Client
-    from parallelrun.embedded.background import start
-    from parallelrun.embedded.cluster import next_free_port
-    from parallelrun.embedded.services import ClusterLayout
-    from parallelrun.top.page import sign_in_address
-    from parallelrun_core.assets.site import VARIABLE, read_site, site_file_named
-    from parallelrun_core.service.state_folder import state_folder
 
     cluster = running()
     if cluster:
@@ -66,20 +57,50 @@ def up(
         if ignored := _given(context, "port", "processes", "root", "listen", "site"):
             say(f"note: {', '.join(ignored)}: without effect on it; stop it first, with `parallelrun down`.")
     else:
-        home = (root or state_folder() / "cluster").absolute()
-        named = site or site_file_named()
-        if named is not None:
-            read_site(named.absolute())  # what is wrong with it is said here, and not in a log
-            os.environ[VARIABLE] = str(named.absolute())
-        if (free_port := next_free_port(port)) != port:
-            say(f"note: port {port} is taken: the API is at port {free_port}")
-        cluster = start(home, port=free_port, nodes=nodes, processes=processes, listen=listen)
-        here = f"{nodes} node{'' if nodes == 1 else 's'}{' on this machine' if listen else ''}"
-        say(f"A cluster is running with {here}; its data is in {home}.")
+        _use_site(site)
+        cluster = _start(root, port=port, nodes=nodes, processes=processes, listen=listen)
     if form in (OutputFormat.JSON, OutputFormat.YAML):  # without its token
         dump({"url": cluster.url, "folder": cluster.home, "pid": cluster.pid, "started": cluster.started}, form)
     else:
         print(cluster.url)
+    _say_what_is_next(cluster)
+
+
+def _use_site(site: Path | None) -> None:
+    """Let the services find a site file. What is wrong with it is said here, and not in a log."""
+    import os
+
+    from parallelrun_core.assets.site import VARIABLE, read_site, site_file_named
+
+    file = site or site_file_named()
+    if file is not None:
+        read_site(file.absolute())
+        os.environ[VARIABLE] = str(file.absolute())
+
+
+def _start(root: Path | None, *, port: int, nodes: int, processes: int | None, listen: str) -> BackgroundCluster:
+    from parallelrun.cli.output import say
+    from parallelrun.embedded.background import start
+    from parallelrun.embedded.cluster import next_free_port
+    from parallelrun_core.service.state_folder import state_folder
+
+    home = (root or state_folder() / "cluster").absolute()
+    if (free_port := next_free_port(port)) != port:
+        say(f"note: port {port} is taken: the API is at port {free_port}")
+    cluster = start(home, port=free_port, nodes=nodes, processes=processes, listen=listen)
+    here = f"{nodes} node{'' if nodes == 1 else 's'}{' on this machine' if listen else ''}"
+    say(f"A cluster is running with {here}; its data is in {home}.")
+    return cluster
+
+
+def _say_what_is_next(cluster: BackgroundCluster) -> None:
+    import shlex
+
+    from parallelrun.cli.output import say
+    from parallelrun.client import Client
+    from parallelrun.embedded.services import ClusterLayout
+    from parallelrun.top.page import sign_in_address
+
     if cluster.redis_url:
         layout = ClusterLayout(home=Path(cluster.home))
         agent = ("--root", layout.root, "--redis-secret-file", layout.agent_secret, "--redis-url", cluster.redis_url)

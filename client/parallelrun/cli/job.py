@@ -12,6 +12,7 @@ from parallelrun.cli.completion import job_states, one_of
 from parallelrun.cli.exit_codes import StrictOption
 from parallelrun.cli.job_control import cancel, pause, prioritize, resume, retry
 from parallelrun.cli.job_explain import explain
+from parallelrun.cli.job_file_options import Assignments, InputPlaces, read_with_options
 from parallelrun.cli.job_files import JobId, download, logs
 from parallelrun.cli.job_follow import follow_job, stream
 from parallelrun.cli.job_insight import profile, stacks
@@ -35,15 +36,8 @@ job = typer.Typer(help="The jobs of a server.", no_args_is_help=True, rich_marku
 def create(
     *,
     file: Annotated[Path, typer.Option("--file", "-f", help="The job file.", show_default=False)],
-    assignments: Annotated[
-        list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a field. Can be repeated.")
-    ] = None,
-    inputs: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--input", metavar="[NAME=]PLACE", help="Where an input is, such as the data of a batch deployment."
-        ),
-    ] = None,
+    assignments: Assignments = None,
+    inputs: InputPlaces = None,
     resume_from: Annotated[
         str, typer.Option(metavar="ID", help="Take over what this earlier job has finished, and run only the rest.")
     ] = "",
@@ -63,13 +57,11 @@ def create(
     """Submit a job, and print its id."""
     from parallelrun.cli.output import say, say_notes, show_change
     from parallelrun.http.default_server import server_to_use
-    from parallelrun.job_file.reading import input_assignments, read_job_file
     from parallelrun.packaging.submission import notes_on
     from parallelrun.resources.names import names_at
     from parallelrun.top.page import address_of
 
-    changes = [*(assignments or ()), *input_assignments(inputs or ())]
-    reading = read_job_file(file, changes, names_at(lambda: server_to_use(url, token)))
+    reading = read_with_options(file, assignments, inputs, names_at(lambda: server_to_use(url, token)))
     spec = reading.spec.model_copy(update={"resume_from": resume_from}) if resume_from else reading.spec
     if notify or notify_secret:
         spec = spec.model_copy(update={"notify": _notify(notify, notify_secret)})

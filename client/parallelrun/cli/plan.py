@@ -5,12 +5,12 @@ from __future__ import annotations
 import shutil
 import tempfile
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from parallelrun.cli.advise import seconds_of
+from parallelrun.cli.job_file_options import Assignments, InputPlaces, JobFile, read_with_options
 from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def plan_command(
-    job_file: Annotated[Path, typer.Argument(metavar="JOB.yml", help="The job file.", show_default=False)],
+    job_file: JobFile,
     *,
     trial: Annotated[
         str,
@@ -34,12 +34,8 @@ def plan_command(
     workers: Annotated[
         int, typer.Option(min=0, help="Workers on each node.", show_default="as on the nodes that are there")
     ] = 0,
-    assignments: Annotated[
-        list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a field. Can be repeated.")
-    ] = None,
-    inputs: Annotated[
-        list[str] | None, typer.Option("--input", metavar="[NAME=]PLACE", help="Where an input is.")
-    ] = None,
+    assignments: Assignments = None,
+    inputs: InputPlaces = None,
     form: FormatOption = OutputFormat.TABLE,
     url: Url = "",
     token: Token = "",
@@ -51,10 +47,9 @@ def plan_command(
     """
     from parallelrun.cli.output import dump, say_notes
     from parallelrun.job_file.plan import JobPlan, measure
-    from parallelrun.job_file.reading import check_paths, input_assignments, read_job_file
-    from parallelrun.resources.names import own_names
+    from parallelrun.job_file.reading import check_paths
 
-    reading = read_job_file(job_file, [*(assignments or ()), *input_assignments(inputs or ())], own_names)
+    reading = read_with_options(job_file, assignments, inputs)
     say_notes(reading.notes)
     spec = reading.job
     with reading.locating_problems():

@@ -10,39 +10,35 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from parallelrun.cli.exit_codes import ExitCode, StrictOption, Terminated, of_job
+from parallelrun.cli.job_file_options import Assignments, InputPlaces, JobFile, Processes, read_with_options
 from parallelrun.cli.output import OutputFormat
 
 if TYPE_CHECKING:
-    from parallelrun.embedded.local_run import RunEnd, RunResult
+    from parallelrun.embedded.local_run import RunEnd, RunOptions, RunResult
     from parallelrun.models import Job
     from parallelrun_core.intake.reading import Reading
 
 _OF_THE_CODE: Final = re.compile(r'^ *File "(?![/<])')
 """The start of a traceback line about a file in the code folder."""
 
+OutputPlace = Annotated[
+    str | None,  # a URL as a path would lose one of its slashes
+    typer.Option(
+        metavar="DIR",
+        help="Folder for output and logs, or a URL for the output.",
+        show_default="the job's, else ./NAME-TIME",
+    ),
+]
+
 
 def run_command(
-    job_file: Annotated[Path, typer.Argument(metavar="JOB.yml", help="The job file.", show_default=False)],
+    job_file: JobFile,
     *,
-    output: Annotated[
-        str | None,  # a URL as a path would lose one of its slashes
-        typer.Option(
-            metavar="DIR",
-            help="Folder for output and logs, or a URL for the output.",
-            show_default="the job's, else ./NAME-TIME",
-        ),
-    ] = None,
+    output: OutputPlace = None,
     nodes: Annotated[int, typer.Option(min=1, max=64, help="Number of nodes.")] = 1,
-    processes: Annotated[int | None, typer.Option(min=1, help="Workers per node.", show_default="CPUs / nodes")] = None,
-    assignments: Annotated[
-        list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a field. Can be repeated.")
-    ] = None,
-    inputs: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--input", metavar="[NAME=]PLACE", help="Where an input is, such as the data of a batch deployment."
-        ),
-    ] = None,
+    processes: Processes = None,
+    assignments: Assignments = None,
+    inputs: InputPlaces = None,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the working data even if the job completes.")] = False,
     overwrite: Annotated[
         bool,
@@ -65,34 +61,36 @@ def run_command(
 
     A cluster of processes is started for it, and ends with it. Output and logs are in DIR.
     """
-    from parallelrun.cli.output import say, say_notes
-    from parallelrun.embedded.local_run import RunOptions, run_here
-    from parallelrun.job_file.reading import input_assignments, read_job_file
-    from parallelrun.progress.display import display_on
-    from parallelrun.resources.names import own_names
+    from parallelrun.cli.output import say_notes
+    from parallelrun.embedded.local_run import RunOptions
 
-    reading = read_job_file(job_file, [*(assignments or ()), *input_assignments(inputs or ())], own_names)
+    reading = read_with_options(job_file, assignments, inputs)
     say_notes(reading.notes)
-    for path, each in reading.jobs():
-        if (count := each.job.instance_count or 0) > nodes:
-            subject = f"step {path}" if path else "the job"
-            say(
-                f"note: {subject} asks for {count} nodes, and this run has {nodes}; --nodes {count} starts as many here"
-            )
-    if reading.spec.notify is not None:
-        say("note: nobody is notified: the cluster of `parallelrun run` ends with its job; `job create` does notify")
+    _say_what_differs(reading, nodes)
+    options = RunOptions(
+        folder=output,
+        nodes=nodes,
+        processes=processes,
+        overwrite=overwrite,
+        keep=keep,
+        resume_from=resume_from,
+        limits=limits or (),
+    )
+    end = _run(reading, options)
+    _print_places(end.result, form)
+    raise typer.Exit(_exit_code(end, strict=strict))
+
+
+def _run(reading: Reading, options: RunOptions) -> RunEnd:
+    """Run a job while its progress is shown, and say how it has ended."""
+    from parallelrun.cli.output import say
+    from parallelrun.embedded.local_run import run_here
+    from parallelrun.progress.display import display_on
+
     try:
-        end = run_here(
+        return run_here(
             reading,
-            RunOptions(
-                folder=output,
-                nodes=nodes,
-                processes=processes,
-                overwrite=overwrite,
-                keep=keep,
-                resume_from=resume_from,
-                limits=limits or (),
-            ),
+            options,
             resume_option=lambda folder: f"--resume-from {folder}",
             display=display_on(sys.stderr, title=reading.spec.name),
             on_end=lambda end: _say_how_it_ended(end, reading),
@@ -101,8 +99,20 @@ def run_command(
         for note in getattr(error, "__notes__", ()):
             say(note)
         raise
-    _print_places(end.result, form)
-    raise typer.Exit(_exit_code(end, strict=strict))
+
+
+def _say_what_differs(reading: Reading, nodes: int) -> None:
+    """Print what the job asks for that a run on this machine doesn't have."""
+    from parallelrun.cli.output import say
+
+    for path, each in reading.jobs():
+        if (count := each.job.instance_count or 0) > nodes:
+            subject = f"step {path}" if path else "the job"
+            say(
+                f"note: {subject} asks for {count} nodes, and this run has {nodes}; --nodes {count} starts as many here"
+            )
+    if reading.spec.notify is not None:
+        say("note: nobody is notified: the cluster of `parallelrun run` ends with its job; `job create` does notify")
 
 
 def _say_how_it_ended(end: RunEnd, reading: Reading) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from parallelrun.cli.advise import seconds_of
+from parallelrun.cli.job_file_options import Assignments, InputPlaces, JobFile, read_with_options
 from parallelrun.cli.output import FormatOption, OutputFormat
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def tune_command(
-    job_file: Annotated[Path, typer.Argument(metavar="JOB.yml", help="The job file.", show_default=False)],
+    job_file: JobFile,
     *,
     target: Annotated[
         str,
@@ -24,12 +24,8 @@ def tune_command(
     ] = "",
     trial: Annotated[str, typer.Option(metavar="TIME", help="How long each trial runs its mini-batches.")] = "30s",
     trials: Annotated[int, typer.Option(min=1, max=20, help="How many trials there are, at most.")] = 4,
-    assignments: Annotated[
-        list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Change a field. Can be repeated.")
-    ] = None,
-    inputs: Annotated[
-        list[str] | None, typer.Option("--input", metavar="[NAME=]PLACE", help="Where an input is.")
-    ] = None,
+    assignments: Assignments = None,
+    inputs: InputPlaces = None,
     form: FormatOption = OutputFormat.TABLE,
 ) -> None:
     """Try a job for a short time, and say which settings fit.
@@ -38,12 +34,10 @@ def tune_command(
     thrown away. How long all of it would take, and on how many nodes, is computed from that.
     """
     from parallelrun.cli.output import say, say_notes
-    from parallelrun.job_file.reading import input_assignments, read_job_file
-    from parallelrun.resources.names import own_names
     from parallelrun.tuning.tuning import tune
 
     target_s = seconds_of(target) if target else None
-    reading = read_job_file(job_file, [*(assignments or ()), *input_assignments(inputs or ())], own_names)
+    reading = read_with_options(job_file, assignments, inputs)
     say_notes(reading.notes)
     tuned = tune(
         reading,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import msgspec
@@ -22,6 +22,9 @@ from parallelrun.packaging.submission import (
 )
 from parallelrun.resources.assets import Assets
 from parallelrun.resources.resource import Definition, Definitions, as_model, pages
+
+if TYPE_CHECKING:
+    from parallelrun_core.endpoints.document import DeploymentReading
 
 
 class BatchEndpoints(Definitions[BatchEndpoint]):
@@ -119,21 +122,7 @@ class BatchDeployments:
             NotFound: there is no such endpoint.
             InvalidRequest: the server refuses it, as for a path that jobs may not use.
         """
-        from parallelrun.job_file.reading import read_file
-        from parallelrun.resources.names import names_of
-        from parallelrun_core.endpoints.document import read_deployment
-
-        names = names_of(self._transport)
-        if isinstance(definition, Mapping):
-            here = Path.cwd()
-            deployment = read_deployment(
-                dict(definition), name=name, endpoint=endpoint_name, folder=here, names=names(here)
-            )
-        else:
-            with read_file(definition) as (document, folder):
-                deployment = read_deployment(
-                    document, name=name, endpoint=endpoint_name, folder=folder, names=names(folder)
-                )
+        deployment = self._read(definition, name=name, endpoint=endpoint_name)
         job, folders = without_its_code(deployment.reading.spec, upload_code=upload_code)
         if upload_code:
             job = with_contexts_sent(job, Assets(self._transport, "code").send_code)
@@ -150,6 +139,18 @@ class BatchDeployments:
             )
         created = as_model(answer, BatchDeployment)
         return msgspec.structs.replace(created, notes=notes_on(deployment.reading, created.notes))
+
+    def _read(self, definition: Definition, *, name: str, endpoint: str) -> DeploymentReading:
+        from parallelrun.job_file.reading import read_file
+        from parallelrun.resources.names import names_of
+        from parallelrun_core.endpoints.document import read_deployment
+
+        names = names_of(self._transport)
+        if isinstance(definition, Mapping):
+            here = Path.cwd()
+            return read_deployment(dict(definition), name=name, endpoint=endpoint, folder=here, names=names(here))
+        with read_file(definition) as (document, folder):
+            return read_deployment(document, name=name, endpoint=endpoint, folder=folder, names=names(folder))
 
     def list(self, endpoint_name: str) -> list[BatchDeployment]:
         """Return the deployments of an endpoint, by name. Raises NotFound."""

@@ -162,24 +162,13 @@ def build_context(settings: ApiSettings) -> Context:
     assets = AssetService(settings.root, settings.places, lambda: settings.site)
     schedules = ScheduleService(settings.root, submissions, checks, registry, names=assets.names)
     feeds = Feeds(EventStreams(settings.redis_login, wait_s=WAIT_S), jobs.has_ended)
-    metrics = ServerMetrics()
-    metrics.watch(ClusterCollector(job_views, registry, nodes, settings.root, lambda: feeds.watchers, floor=floor))
-    limits = ConnectionLimits(
-        most=most_connections(settings.max_connections), head_s=settings.head_seconds, stall_s=settings.stall_seconds
+    connections = Connections(_connection_limits(settings))
+    metrics = ServerMetrics(
+        ClusterCollector(job_views, registry, nodes, settings.root, lambda: feeds.watchers, floor=floor),
+        ConnectionCollector(connections),
+        QuotaCollector(quotas, nodes),
     )
-    connections = Connections(limits)
-    reader = SituationReader(
-        root=settings.root,
-        redis=client,
-        registry=registry,
-        views=job_views,
-        nodes=nodes,
-        floor=floor,
-        owner_of=lambda job_id: access.owner_of(Subject("job", job_id)),
-        slot_limits_of=lambda owner: ((quota := quotas.of(owner)).slots, quota.nodes),
-    )
-    metrics.watch(ConnectionCollector(connections))
-    metrics.watch(QuotaCollector(quotas, nodes))
+    waits = _waits(settings, client, registry, views=job_views, nodes=nodes, floor=floor, access=access, quotas=quotas)
     return Context(
         settings=settings,
         redis=client,
@@ -206,9 +195,39 @@ def build_context(settings: ApiSettings) -> Context:
         access=access,
         usage=UsageStore(client),
         quotas=quotas,
-        waits=Waits(reader),
+        waits=waits,
         controls=Controls(settings.root, registry),
     )
+
+
+def _connection_limits(settings: ApiSettings) -> ConnectionLimits:
+    return ConnectionLimits(
+        most=most_connections(settings.max_connections), head_s=settings.head_seconds, stall_s=settings.stall_seconds
+    )
+
+
+def _waits(
+    settings: ApiSettings,
+    client: Redis,
+    registry: Registry,
+    *,
+    views: JobViews,
+    nodes: NodeRegistry,
+    floor: DiskFloor,
+    access: Access,
+    quotas: Quotas,
+) -> Waits:
+    reader = SituationReader(
+        root=settings.root,
+        redis=client,
+        registry=registry,
+        views=views,
+        nodes=nodes,
+        floor=floor,
+        owner_of=lambda job_id: access.owner_of(Subject("job", job_id)),
+        slot_limits_of=lambda owner: ((quota := quotas.of(owner)).slots, quota.nodes),
+    )
+    return Waits(reader)
 
 
 def _context_of(request: Request) -> Context:

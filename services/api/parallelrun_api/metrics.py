@@ -31,9 +31,9 @@ _SECONDS: Final = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 
 
 class ServerMetrics:
-    """The measurements of one server."""
+    """The measurements of one server, with what these collectors measure at every scrape."""
 
-    def __init__(self) -> None:
+    def __init__(self, *collectors: Collector) -> None:
         self._registry = CollectorRegistry()
         self._requests = prometheus_client.Counter(
             "parallelrun_http_requests",
@@ -48,15 +48,13 @@ class ServerMetrics:
             buckets=_SECONDS,
             registry=self._registry,
         )
+        for collector in collectors:
+            self._registry.register(collector)
 
     def answered(self, method: str, route: str, status: int, first_byte_s: float) -> None:
         """Count one request."""
         self._requests.labels(method if method in _METHODS else "other", route, str(status)).inc()
         self._seconds.labels(route).observe(first_byte_s)
-
-    def watch(self, collector: Collector) -> None:
-        """Ask this collector as well at every scrape."""
-        self._registry.register(collector)
 
     def text(self) -> bytes:
         """Everything, in Prometheus' text format."""

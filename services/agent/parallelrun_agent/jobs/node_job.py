@@ -47,7 +47,7 @@ _URGENT_ACCOUNT: Final = "\0"
 
 @dataclass(frozen=True)
 class JobParts:
-    """What a node has open for one job; `joining.py` puts it together."""
+    """The open parts of a job on one node; `joining.py` puts them together."""
 
     folder: JobFolder
     python: JobPython

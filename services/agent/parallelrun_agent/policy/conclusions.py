@@ -1,4 +1,4 @@
-"""What becomes of a try that has ended: an outcome that is made durable, or items that are run apart. Pure, no I/O."""
+"""Conclusions of tries that have ended: an outcome is made durable, or items are run apart. Pure, no I/O."""
 
 from __future__ import annotations
 

@@ -20,7 +20,6 @@ from parallelrun_worker.execution.deadlines import Deadlines, Run
 from parallelrun_worker.execution.failures import NoRoom, RunTimeout
 from parallelrun_worker.execution.runner import Runner
 from parallelrun_worker.execution.user_script import UserScript
-from parallelrun_worker.log_files import DISK_TROUBLE
 from parallelrun_worker.mini_batches.mini_batch import Loader, MiniBatch, of_paths
 from parallelrun_worker.script_api.permits import WAITED, Stopwatch
 
@@ -198,11 +197,11 @@ class ConcurrentRunner(Runner):
         answers, self._answers = self._answers, []
         try:
             offset, problem = self._write_rows(b"".join(each.data for each in answers if isinstance(each, _Stored))), ""
-        except OSError as error:
-            if error.errno not in DISK_TROUBLE:
-                self._end_by(error)
-                return
+        except NoRoom as error:
             offset, problem = 0, str(error)
+        except OSError as error:
+            self._end_by(error)
+            return
         framed = []
         for each in answers:
             if isinstance(each, bytes):

@@ -62,13 +62,17 @@ def run_apart(
     failed_parts = set(failed)
     good: list[tuple[ItemRange, Any]] = []
     call_count = 0
+
+    def rows_of(part: ItemRange) -> list[Any] | None:
+        nonlocal call_count
+        if call_count >= calls or any(map(part.has, failed_parts)):
+            return None
+        call_count += 1
+        return call(part)
+
     to_halve = [(-items, ItemRange(0, items))] if items > 1 and not only else []
     for part in only:
-        rows = None
-        if calls > call_count and not any(map(part.has, failed_parts)):
-            call_count += 1
-            rows = call(part)
-        if rows is not None:
+        if (rows := rows_of(part)) is not None:
             good.append((part, rows))
         elif part.items > 1:
             heapq.heappush(to_halve, (-part.items, part))
@@ -77,16 +81,10 @@ def run_apart(
         is_left_good = False
         for half in part.halves():
             is_implied = is_left_good and half.items > 1
-            if not is_implied and not any(map(half.has, failed_parts)):
-                if call_count >= calls:
-                    break
-                call_count += 1
-                rows = call(half)
-                if rows is not None:
-                    good.append((half, rows))
-                    is_left_good = True
-                    continue
-            if half.items > 1:
+            if not is_implied and (rows := rows_of(half)) is not None:
+                good.append((half, rows))
+                is_left_good = True
+            elif half.items > 1:
                 heapq.heappush(to_halve, (-half.items, half))
     return sorted(good, key=lambda each: each[0])
 

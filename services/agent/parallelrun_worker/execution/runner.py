@@ -170,9 +170,7 @@ class Runner:
             data, crc = b"", 0
         try:
             offset = self._write_rows(data)
-        except OSError as error:
-            if error.errno not in DISK_TROUBLE:
-                raise
+        except NoRoom as error:
             self._give_back(mini_batch, error, tickets)
             return
         meter = self._meter
@@ -314,7 +312,7 @@ class Runner:
             os._exit(1)
 
     def _write_rows(self, data: bytes) -> int:
-        """Append the rows to the part file; returns where they are."""
+        """Append the rows to the part file; returns where they are. Raises NoRoom if the disk takes no more."""
         if not data:
             return 0
         try:
@@ -322,10 +320,12 @@ class Runner:
             # our own last end is valid, and the agent will find that there are no rows at this one.
             begin = max(os.lseek(self._part, 0, os.SEEK_END), self._end)
             _write_all(self._part, data)
-        except OSError:
+        except OSError as error:
             # What was written of it won't be read, and a full disk needs the room.
             with contextlib.suppress(OSError):
                 os.ftruncate(self._part, self._end)
+            if error.errno in DISK_TROUBLE:
+                raise NoRoom(error) from error
             raise
         self._end = begin + len(data)
         return begin

@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import closing
-from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
 import msgspec
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Header, Query, Request, Response
-from pydantic import BeforeValidator
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import encoded, encoded_answer, json_answer
@@ -24,18 +22,16 @@ from parallelrun_api.http.paging import (
     encode_token,
     page_answer,
 )
-from parallelrun_api.people.person import CURRENT
+from parallelrun_api.routes.job_queries import job_filter_of, job_query
 from parallelrun_api.routes.responses import JobId, TraceParent, document_body, problems, zip_form
 from parallelrun_api.submission.idempotency import checked_key
 from parallelrun_api.submission.upload import read_upload
-from parallelrun_api.views.job_search import JobQuery, Order
+from parallelrun_api.views.job_search import JobQuery
 from parallelrun_api.views.jobs import JobFilter
 from parallelrun_api.views.shown import etag, matches
 from parallelrun_core.answers.job_summaries import JobSummaryPage
 from parallelrun_core.answers.jobs import Job, JobPage
-from parallelrun_core.ids import JOB_ID
 from parallelrun_core.layout import code_store
-from parallelrun_core.wire.states import JobState
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
 
@@ -91,16 +87,6 @@ _ETAG: Final = {"ETag": {"description": "Changes whenever the job does.", "schem
 _LOCATION: Final = {"Location": {"description": "The path of the job.", "schema": {"type": "string"}}}
 
 
-def _written_as_a_time(value: object) -> object:
-    if isinstance(value, str) and not any(each in value for each in "-:"):
-        raise ValueError("must be a time as in RFC 3339: 2026-01-31T12:00:00Z")
-    return value
-
-
-Moment = Annotated[datetime, BeforeValidator(_written_as_a_time)]
-"""A time in a query, which pydantic would also take as a number of seconds."""
-
-
 @router.post(
     "/jobs",
     summary="Submit a job",
@@ -141,27 +127,13 @@ async def submit(
 @router.get("/jobs", summary="List jobs", response_model=JobPage, responses=problems(429))
 async def list_jobs(
     context: Ctx,
+    job_filter: Annotated[JobFilter, Depends(job_filter_of)],
     *,
     limit: Limit = DEFAULT_LIMIT,
     page_token: PageToken = "",
-    status: Annotated[JobState | None, Query(description="Only jobs in this state.")] = None,
-    parent: Annotated[str, Query(description="Only the steps of this pipeline.", pattern=f"^({JOB_ID})?$")] = "",
-    steps: Annotated[bool, Query(description="Also jobs that are steps of pipelines.")] = False,
-    owner: Annotated[
-        str | None, Query(description="Only jobs of this person; empty: of whoever runs the server.")
-    ] = None,
-    archived: Annotated[bool, Query(description="Also jobs that are archived.")] = False,
 ) -> Response:
     """The newest jobs first, without those that are steps of pipelines or archived. A page may hold fewer than asked
     for; the last one has no `next_page_token`."""
-    only = CURRENT.get().only_owner
-    job_filter = JobFilter(
-        state=status,
-        parent=parent,
-        has_steps=steps,
-        owner=owner if only is None else only,
-        has_archived=archived,
-    )
     return await page_answer(
         context.job_lists,
         JobPage,
@@ -175,57 +147,12 @@ async def list_jobs(
 @router.get("/job-summaries", summary="Search jobs", response_model=JobSummaryPage, responses=problems(429))
 async def search_jobs(
     context: Ctx,
+    query: Annotated[JobQuery, Depends(job_query)],
     *,
     limit: Limit = DEFAULT_LIMIT,
     page_token: PageToken = "",
-    q: Annotated[
-        str,
-        Query(
-            description="Words, all of which are in the name, id, type, tags, script, compute, owner or maker.",
-            max_length=500,
-        ),
-    ] = "",
-    status: Annotated[JobState | None, Query(description="Only jobs in this state.")] = None,
-    tag: Annotated[str, Query(description="Only jobs with this tag: `name` or `name=value`.", max_length=500)] = "",
-    compute: Annotated[str, Query(description="Only jobs on this compute.", max_length=200)] = "",
-    asset: Annotated[
-        str, Query(description="Only jobs that use this version of an asset: `azureml:NAME:VERSION`.", max_length=1024)
-    ] = "",
-    maker: Annotated[
-        str,
-        Query(
-            description="Only jobs made by a `schedule`, `endpoint` or `pipeline`, or by one, as `schedule:nightly`.",
-            pattern="^((schedule|endpoint|pipeline)(:.{1,300})?)?$",
-        ),
-    ] = "",
-    owner: Annotated[
-        str | None, Query(description="Only jobs of this person; empty: of whoever runs the server.")
-    ] = None,
-    since: Annotated[Moment | None, Query(description="Only jobs submitted at this time or later.")] = None,
-    until: Annotated[Moment | None, Query(description="Only jobs submitted at this time or earlier.")] = None,
-    parent: Annotated[str, Query(description="Only the steps of this pipeline.", pattern=f"^({JOB_ID})?$")] = "",
-    steps: Annotated[bool, Query(description="Also jobs that are steps of pipelines.")] = False,
-    archived: Annotated[bool, Query(description="Also jobs that are archived.")] = False,
-    order_by: Annotated[Order, Query(description="The column to sort by; the largest or latest first.")] = "submitted",
-    ascending: Annotated[bool, Query(description="The smallest or earliest first.")] = False,
 ) -> Response:
     """Find jobs among all, each in short, with the number of them in each state."""
-    query = JobQuery(
-        text=q,
-        state=status,
-        tag=tag,
-        compute=compute,
-        asset=asset,
-        maker=maker,
-        owner=CURRENT.get().only_owner if CURRENT.get().only_owner is not None else owner,
-        since=_epoch(since, float("-inf")),
-        until=_epoch(until, float("inf")),
-        parent=parent,
-        has_steps=steps,
-        has_archived=archived,
-        order=order_by,
-        is_ascending=ascending,
-    )
     offset, most = decode_numbers(page_token, "found", 1)[0] if page_token else 0, clamped(limit)
 
     def answer() -> str:
@@ -234,12 +161,6 @@ async def search_jobs(
         return encoded(msgspec.structs.replace(page, next_page_token=token))
 
     return encoded_answer(await context.job_lists.run((search_jobs, query, offset, most), answer))
-
-
-def _epoch(time: datetime | None, otherwise: float) -> float:
-    if time is None:
-        return otherwise
-    return (time if time.tzinfo is not None else time.replace(tzinfo=UTC)).timestamp()
 
 
 @router.get(
