@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import iter_modules
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from parallelrun.cli.output import FormatOption, OutputFormat
-from parallelrun.cli.server import Token, Url
+from parallelrun.cli.server import Local, Token, Url, local_or_remote
 
 if TYPE_CHECKING:
     from parallelrun.models import Asset
@@ -31,7 +31,6 @@ AnyVersion = Annotated[
     str, typer.Option("--version", "-v", metavar="VERSION", help="One of its versions.", show_default=False)
 ]
 AnyLabel = Annotated[str, typer.Option("--label", "-l", metavar="LABEL", help="One of its labels.", show_default=False)]
-Local = Annotated[bool, typer.Option("--local", help="Those of `parallelrun run`, also when there is a server.")]
 Assignments = Annotated[
     list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Change a field. Can be repeated.")
 ]
@@ -224,22 +223,10 @@ def _lines(asset: Asset) -> Iterator[tuple[str, object]]:
             yield field, value
 
 
-@contextmanager
-def _assets(kind: str, url: str, token: str, *, local: bool) -> Iterator[tuple[AnyAssets, str]]:
-    """The assets that are meant, and where they are."""
-    from parallelrun.client import Client
+def _assets(kind: str, url: str, token: str, *, local: bool) -> AbstractContextManager[tuple[AnyAssets, str]]:
+    """Return the assets that are meant, and where they are."""
     from parallelrun.embedded.assets import OwnAssets
-    from parallelrun.errors import ConnectionFailed
-    from parallelrun.http.default_server import server_to_use
 
-    of_this_machine = "for `parallelrun run` on this machine"
-    if local:
-        yield OwnAssets(kind), of_this_machine
-        return
-    try:
-        url, token = server_to_use(url, token)
-    except ConnectionFailed:
-        yield OwnAssets(kind), f"{of_this_machine}, since no server is given or running"
-        return
-    with Client(url, token) as client:
-        yield client.assets(kind), f"on the server {client.url}"
+    return local_or_remote(
+        url, token, local=local, own=lambda: OwnAssets(kind), remote=lambda client: client.assets(kind)
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +11,7 @@ import typer
 
 from parallelrun.cli import completion
 from parallelrun.cli.output import FormatOption, OutputFormat
-from parallelrun.cli.server import Token, Url
+from parallelrun.cli.server import Local, Token, Url, local_or_remote
 
 if TYPE_CHECKING:
     from parallelrun.resources.datastores import AnyDatastores
@@ -23,7 +23,6 @@ datastore = typer.Typer(
 )
 
 Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False, autocompletion=completion.datastores)]
-Local = Annotated[bool, typer.Option("--local", help="Those of `parallelrun run`, also when there is a server.")]
 
 
 @datastore.command()
@@ -99,22 +98,8 @@ def _details(definition: dict[str, object]) -> Iterator[tuple[str, object]]:
             yield field, value
 
 
-@contextmanager
-def _datastores(url: str, token: str, *, local: bool) -> Iterator[tuple[AnyDatastores, str]]:
-    """The datastores that are meant, and what they are called."""
-    from parallelrun.client import Client
+def _datastores(url: str, token: str, *, local: bool) -> AbstractContextManager[tuple[AnyDatastores, str]]:
+    """Return the datastores that are meant, and where they are."""
     from parallelrun.embedded.datastores import OwnDatastores
-    from parallelrun.errors import ConnectionFailed
-    from parallelrun.http.default_server import server_to_use
 
-    of_this_machine = "for `parallelrun run` on this machine"
-    if local:
-        yield OwnDatastores(), of_this_machine
-        return
-    try:
-        url, token = server_to_use(url, token)
-    except ConnectionFailed:
-        yield OwnDatastores(), f"{of_this_machine}, since no server is given or running"
-        return
-    with Client(url, token) as client:
-        yield client.datastores, f"of the server {client.url}"
+    return local_or_remote(url, token, local=local, own=OwnDatastores, remote=lambda client: client.datastores)

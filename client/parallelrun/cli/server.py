@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from parallelrun.client import Client
+
+_Resource = TypeVar("_Resource")
 
 Url = Annotated[
     str, typer.Option("--url", help="API URL, for example http://127.0.0.1:8080.", envvar="PARALLELRUN_URL")
@@ -18,6 +24,7 @@ Token = Annotated[
         "--token", help="API token (prefer PARALLELRUN_TOKEN); not needed with `parallelrun up`.", show_default=False
     ),
 ]
+Local = Annotated[bool, typer.Option("--local", help="Those of `parallelrun run`, also when there is a server.")]
 
 
 def connect(url: str, token: str) -> Client:
@@ -29,3 +36,29 @@ def connect(url: str, token: str) -> Client:
     from parallelrun.client import Client
 
     return Client(url, token)
+
+
+@contextmanager
+def local_or_remote(
+    url: str, token: str, *, local: bool, own: Callable[[], _Resource], remote: Callable[[Client], _Resource]
+) -> Iterator[tuple[_Resource, str]]:
+    """A resource of the given server or of the one that runs, else of this machine; and where it is, in words.
+
+    Args:
+        local: that of this machine, also when there is a server.
+    """
+    from parallelrun.client import Client
+    from parallelrun.errors import ConnectionFailed
+    from parallelrun.http.default_server import server_to_use
+
+    where = "for `parallelrun run` on this machine"
+    if not local:
+        try:
+            url, token = server_to_use(url, token)
+        except ConnectionFailed:
+            where += ", since no server is given or running"
+        else:
+            with Client(url, token) as client:
+                yield remote(client), f"on the server {client.url}"
+            return
+    yield own(), where

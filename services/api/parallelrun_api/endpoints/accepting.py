@@ -70,8 +70,9 @@ class Endpoints:
         self._store = EndpointStore(root)
 
     def all(self) -> list[answers.BatchEndpoint]:
-        """All endpoints, by name; one that can't be read is left out, and logged."""
-        return readable("endpoint", self._store.names(), self.get)
+        """All endpoints that the person of the request may see, by name; one that can't be read is logged."""
+        endpoints = readable("endpoint", self._store.names(), self.get)
+        return [each for each in endpoints if CURRENT.get().may_see(each.owner)]
 
     def get(self, name: str) -> answers.BatchEndpoint:
         """Return one endpoint. Raises NotFound."""

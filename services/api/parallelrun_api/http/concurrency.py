@@ -11,9 +11,12 @@ import asyncio
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
+import msgspec
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
+from starlette.responses import Response
 
+from parallelrun_api.http.answers import encoded, encoded_answer
 from parallelrun_api.http.errors import TooManyReads
 from parallelrun_api.people.person import CURRENT
 
@@ -47,6 +50,10 @@ class ConcurrencyLimiter:
             task.add_done_callback(self._forget)
         # One who goes away takes nothing from the others.
         return await asyncio.shield(task)
+
+    async def answer(self, key: Hashable, read: Callable[[], msgspec.Struct]) -> Response:
+        """Return what `read` returns as a response, which is encoded in the thread, too. Raises as `run` does."""
+        return encoded_answer(await self.run(key, lambda: encoded(read())))
 
     async def _run(self, key: Hashable, read: Callable[[], Answer]) -> Answer:
         async with self._turn:

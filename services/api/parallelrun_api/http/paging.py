@@ -11,7 +11,6 @@ import msgspec
 from fastapi import Query
 from starlette.responses import Response
 
-from parallelrun_api.http.answers import encoded, encoded_answer
 from parallelrun_api.http.concurrency import ConcurrencyLimiter
 from parallelrun_core.errors import InvalidInput
 
@@ -61,11 +60,11 @@ async def page_answer(
     kind, most = query[0], clamped(limit)
     before = decode_token(page_token, kind, 1)[0] if page_token else ""
 
-    def answer() -> str:
+    def read_page() -> msgspec.Struct:
         items, last = read(before, most)
-        return encoded(page(items=items, next_page_token=encode_token(kind, last) if last else None))
+        return page(items=items, next_page_token=encode_token(kind, last) if last else None)
 
-    return encoded_answer(await lane.run((*query, before, most), answer))
+    return await lane.answer((*query, before, most), read_page)
 
 
 def encode_token(kind: str, *position: str | int) -> str:

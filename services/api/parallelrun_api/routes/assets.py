@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from typing import Annotated, Any, Final
 
 from anyio.to_thread import run_sync
@@ -12,8 +11,9 @@ from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import json_answer, no_content
 from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, page_answer
 from parallelrun_api.models import Kind, LabelRequest
+from parallelrun_api.routes.accepting import document_and_files
 from parallelrun_api.routes.responses import document_body, problems, zip_form
-from parallelrun_api.submission.upload import read_document_and_files
+from parallelrun_api.submission.forms import CONTENT
 from parallelrun_core.answers.assets import Asset, AssetLabels, AssetPage, SitePlaces
 from parallelrun_core.layout import asset_files
 from parallelrun_core.names.assets import NAME_PATTERN
@@ -234,10 +234,5 @@ def get_site(context: Ctx) -> Response:
 
 
 async def _created(context: Context, request: Request, kind: str, name: str, version: str) -> tuple[Asset, bool]:
-    settings = context.settings
-    folder = asset_files(settings.root)
-    document, files = await read_document_and_files(request, max_bytes=settings.max_body_bytes, folder=folder)
-    if files is None:
-        return await run_sync(context.assets.create, kind, name, version, document, None)
-    with closing(files):
+    async with document_and_files(request, context, asset_files(context.settings.root), CONTENT) as (document, files):
         return await run_sync(context.assets.create, kind, name, version, document, files)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Annotated, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
-from anyio.to_thread import run_sync
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import APIRouter, Path
 
-from parallelrun_api.context import Ctx
-from parallelrun_api.http.answers import json_answer, no_content
-from parallelrun_api.routes.responses import defined, document_body, problems
-from parallelrun_api.submission.upload import read_document
+from parallelrun_api.context import Context
+from parallelrun_api.routes.definitions import add_routes
+from parallelrun_api.routes.responses import document_body
 from parallelrun_api.views.shown import rfc3339
 from parallelrun_core.answers.computes import Compute, ComputeList, ComputeNode, ComputeStatus
 from parallelrun_core.computes.catalog import definition_fields
@@ -43,59 +42,14 @@ _BODY: Final = document_body(
     "out.",
     example=("local", _EXAMPLE_YAML),
 )
-Name = Annotated[str, Path(description="Name of a compute.", pattern=NAME_PATTERN, examples=["cpu-cluster"])]
 
 
-@router.get("/computes", summary="List computes", response_model=ComputeList, responses=problems())
-def list_computes(context: Ctx) -> Response:
-    """All computes, by name."""
+def _shown_now(context: Context) -> Callable[[Definition], Compute]:
     statuses, costs = context.computes.statuses(), _costs(context)
-    items = [_shown(each, statuses.get(each.name), costs[each.name]) for each in context.computes.all()]
-    return json_answer(ComputeList(items=items))
+    return lambda compute: _shown(compute, statuses.get(compute.name), costs[compute.name])
 
 
-@router.get("/computes/{compute}", summary="Get a compute", response_model=Compute, responses=problems(404))
-def get_compute(compute: Name, context: Ctx) -> Response:
-    """Return one compute with its status: its nodes, what they wait for, and when its engine is asked again."""
-    return json_answer(
-        _shown(context.computes.get(compute), context.computes.status(compute), _costs(context)[compute])
-    )
-
-
-@router.put(
-    "/computes/{compute}",
-    summary="Define a compute",
-    response_model=Compute,
-    response_description="It is defined anew.",
-    responses=defined(Compute),
-    openapi_extra=_BODY,
-)
-async def put_compute(compute: Name, request: Request, context: Ctx) -> Response:
-    """Define a compute, durably, or define it anew; the provisioner sees that within seconds, and tries again at once
-    what its engine had refused. Only the server's own token, and those that it names as operators, may (403)."""
-    context.operators.check(request.state.token_name)
-    document = await read_document(request)
-    defined, is_new = await run_sync(context.computes.put, compute, document)
-    return json_answer(_shown(defined, None), 201 if is_new else 200)
-
-
-@router.delete(
-    "/computes/{compute}",
-    summary="Delete a compute",
-    status_code=204,
-    response_class=Response,
-    response_description="It is gone. Its nodes are drained and given back.",
-    responses=problems(403, 404, 409),
-)
-def delete_compute(compute: Name, request: Request, context: Ctx) -> Response:
-    """Forget a compute. One that a job runs on which has not ended, or on which a schedule makes jobs, can't be deleted
-    (409). Who may is as for defining one."""
-    context.operators.check(request.state.token_name)
-    context.computes.remove(compute)
-    return no_content()
-
-
-def _costs(context: Ctx) -> defaultdict[str, float]:
+def _costs(context: Context) -> defaultdict[str, float]:
     """The cost of an hour of the nodes that each compute has now."""
     settings, costs = context.settings, defaultdict[str, float](float)
     if settings.cost_per_slot_hour or settings.cost_per_gpu_hour:
@@ -137,3 +91,28 @@ def _status(status: Status) -> ComputeStatus:
         plan=status.plan,
         plans=status.plans,
     )
+
+
+add_routes(
+    router,
+    "/computes",
+    "compute",
+    Path(alias="compute", description="Name of a compute.", pattern=NAME_PATTERN, examples=["cpu-cluster"]),
+    models=(Compute, ComputeList),
+    service=lambda context: context.computes,
+    shown=lambda compute: _shown(compute, None),
+    shown_now=_shown_now,
+    texts=(
+        "All computes, by name.",
+        "Return one compute with its status: its nodes, what they wait for, and when its engine is asked again.",
+        "Define a compute, durably, or define it anew; the provisioner sees that within seconds, and tries again "
+        "at once what its engine had refused. Only the server's own token, and those that it names as operators, may "
+        "(403).",
+        "Forget a compute. One that a job runs on which has not ended, or on which a schedule makes jobs, can't "
+        "be deleted (409). Who may is as for defining one.",
+    ),
+    removed="It is gone. Its nodes are drained and given back.",
+    body=_BODY,
+    is_for_operators=True,
+    remove_problems=(403, 404, 409),
+)

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from typing import Annotated, Any, Final
 
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 
 from parallelrun_api.context import Ctx
-from parallelrun_api.http.answers import encoded, encoded_answer, json_answer, no_content
-from parallelrun_api.people.person import CURRENT
-from parallelrun_api.routes.responses import TraceParent, defined, document_body, problems, zip_form
-from parallelrun_api.submission.forms import CODE
-from parallelrun_api.submission.idempotency import checked_key
+from parallelrun_api.http.answers import json_answer, no_content
+from parallelrun_api.routes.accepting import IdempotencyKey, accepted, document_and_files
+from parallelrun_api.routes.definitions import add_routes
+from parallelrun_api.routes.responses import TraceParent, document_body, problems, zip_form
 from parallelrun_api.submission.upload import (
     read_document,
-    read_document_and_files,
 )
-from parallelrun_api.views.shown import etag
 from parallelrun_core.answers.endpoints import BatchDeployment, BatchDeploymentList, BatchEndpoint, BatchEndpointList
 from parallelrun_core.answers.jobs import Job
 from parallelrun_core.endpoints.records import NAME_PATTERN
@@ -57,53 +53,25 @@ Name = Annotated[str, Path(description="Name of a batch endpoint.", pattern=NAME
 Deployment = Annotated[str, Path(description="Name of a deployment.", pattern=NAME_PATTERN, examples=["blue"])]
 
 
-@router.get("/batch-endpoints", summary="List batch endpoints", response_model=BatchEndpointList, responses=problems())
-def list_batch_endpoints(context: Ctx) -> Response:
-    """All batch endpoints, by name."""
-    person = CURRENT.get()
-    return json_answer(
-        BatchEndpointList(items=[each for each in context.endpoints.all() if person.may_see(each.owner)])
-    )
-
-
-@router.get(
-    "/batch-endpoints/{endpoint:job}",
-    summary="Get a batch endpoint",
-    response_model=BatchEndpoint,
-    responses=problems(404),
+add_routes(
+    router,
+    "/batch-endpoints",
+    "batch endpoint",
+    Path(alias="endpoint", description="Name of a batch endpoint.", pattern=NAME_PATTERN, examples=["iris"]),
+    models=(BatchEndpoint, BatchEndpointList),
+    service=lambda context: context.endpoints,
+    shown=lambda endpoint: endpoint,
+    texts=(
+        "All batch endpoints, by name.",
+        "Return one batch endpoint, with the names of its deployments.",
+        "Define a batch endpoint, durably.",
+        "Forget a batch endpoint and its deployments. Jobs that they have made go on.",
+    ),
+    redefined="It is defined anew. Its deployments stay.",
+    removed="It is gone, with its deployments. Their jobs stay.",
+    body=document_body(_ENDPOINT, "A document."),
+    convertor=":job",
 )
-def get_batch_endpoint(endpoint: Name, context: Ctx) -> Response:
-    """Return one batch endpoint, with the names of its deployments."""
-    return json_answer(context.endpoints.get(endpoint))
-
-
-@router.put(
-    "/batch-endpoints/{endpoint:job}",
-    summary="Define a batch endpoint",
-    response_model=BatchEndpoint,
-    response_description="It is defined anew. Its deployments stay.",
-    responses=defined(BatchEndpoint),
-    openapi_extra=document_body(_ENDPOINT, "A document."),
-)
-async def put_batch_endpoint(endpoint: Name, request: Request, context: Ctx) -> Response:
-    """Define a batch endpoint, durably."""
-    document = await read_document(request)
-    defined, is_new = await run_sync(context.endpoints.put, endpoint, document)
-    return json_answer(defined, 201 if is_new else 200)
-
-
-@router.delete(
-    "/batch-endpoints/{endpoint:job}",
-    summary="Delete a batch endpoint",
-    status_code=204,
-    response_class=Response,
-    response_description="It is gone, with its deployments. Their jobs stay.",
-    responses=problems(403, 404),
-)
-def delete_batch_endpoint(endpoint: Name, context: Ctx) -> Response:
-    """Forget a batch endpoint and its deployments. Jobs that they have made go on."""
-    context.endpoints.remove(endpoint)
-    return no_content()
 
 
 @router.post(
@@ -119,21 +87,14 @@ async def invoke_batch_endpoint(
     endpoint: Name,
     request: Request,
     context: Ctx,
-    idempotency_key: Annotated[
-        str | None,
-        Header(description="For at least a day, repeating a request with its key gives the same job.", max_length=200),
-    ] = None,
+    key: IdempotencyKey,
     traceparent: TraceParent = None,
 ) -> Response:
     """Make a job of a deployment and the data that are given. It is checked and answered as a submission is."""
-    key = checked_key(idempotency_key)
     document = await read_document(request)
-    async with context.key_locks.hold(key):
-        job_id = await run_sync(context.endpoints.invoke, endpoint, document, key, traceparent or "")
-        await context.registrar.register(job_id)
-    job = await run_sync(context.jobs.submitted, job_id)
-    text = encoded(job)
-    return encoded_answer(text, 202, {"Location": job.links.self, "ETag": etag(job, text)})
+    return await accepted(
+        context, key, lambda key: context.endpoints.invoke(endpoint, document, key, traceparent or "")
+    )
 
 
 @router.get(
@@ -177,13 +138,7 @@ async def put_batch_deployment(
     default: Annotated[bool, Query(description="Invoke it when a request names none.")] = False,
 ) -> Response:
     """Define a deployment, durably. What is known of its job is checked, and a copy of its code kept."""
-    settings = context.settings
-    document, code = await read_document_and_files(
-        request, max_bytes=settings.max_body_bytes, folder=code_store(settings.root), part=CODE
-    )
-    with ExitStack() as open_files:
-        if code is not None:
-            open_files.enter_context(code)
+    async with document_and_files(request, context, code_store(context.settings.root)) as (document, code):
         defined, is_new = await run_sync(
             lambda: context.endpoints.put_deployment(endpoint, deployment, document, code, is_default=default)
         )

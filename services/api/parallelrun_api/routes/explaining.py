@@ -7,7 +7,6 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Query, Response
 
 from parallelrun_api.context import Context, Ctx
-from parallelrun_api.http.answers import encoded, encoded_answer
 from parallelrun_api.people.person import CURRENT, Person
 from parallelrun_api.routes.responses import JobId, problems
 from parallelrun_api.waiting.pipelines import explain_pipeline
@@ -36,9 +35,7 @@ async def explain(
     first one that isn't met. Names of other people's jobs are only told to those who may see them."""
     viewer = CURRENT.get()
     key = (explain, job_id, mini_batch, viewer)
-    return encoded_answer(
-        await context.pictures.run(key, lambda: encoded(_explained(context, job_id, mini_batch, viewer)))
-    )
+    return await context.pictures.answer(key, lambda: _explained(context, job_id, mini_batch, viewer))
 
 
 def _explained(context: Context, job_id: str, mini_batch: int | None, viewer: Person) -> Explanation:

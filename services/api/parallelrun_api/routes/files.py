@@ -9,7 +9,6 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Depends, Header, Query, Response
 
 from parallelrun_api.context import Context, Ctx
-from parallelrun_api.http.answers import encoded, encoded_answer
 from parallelrun_api.http.paging import PathToken
 from parallelrun_api.routes.responses import FilePath, JobId, content, problems
 from parallelrun_api.views.downloads import TEXT, ByteRange, download
@@ -93,21 +92,22 @@ def read_output(
 async def _listed(
     context: Context, of: Callable[[Context, str], ServedFolder | ServedFolders], job_id: str, page_token: str
 ) -> Response:
-    def answer() -> str:
-        return encoded(page(of(context, job_id), page_begin(page_token)))
-
-    return encoded_answer(await context.long_lists.run((of, job_id, page_token), answer))
+    key = (of, job_id, page_token)
+    return await context.long_lists.answer(key, lambda: page(of(context, job_id), page_begin(page_token)))
 
 
-def logs_of(context: Context, job_id: str) -> ServedFolder:
+def logs_of(context: Context, job_id: str, below: str = "") -> ServedFolder:
     """The logs of a job.
+
+    Args:
+        below: only those of this folder, as in `/sys/node`.
 
     Raises:
         NotFound: there is no such job.
     """
     folder = context.jobs.folder(job_id)
     folder.record()
-    return ServedFolder(anchor=folder.path.parent, beneath=f"{job_id}/logs", names=context.folder_names)
+    return ServedFolder(anchor=folder.path.parent, beneath=f"{job_id}/logs{below}", names=context.folder_names)
 
 
 def outputs_of(context: Context, job_id: str) -> ServedFolders:

@@ -22,9 +22,9 @@ from parallelrun_api.http.paging import (
     encode_token,
     page_answer,
 )
+from parallelrun_api.routes.accepting import IdempotencyKey, accepted
 from parallelrun_api.routes.job_queries import job_filter_of, job_query
 from parallelrun_api.routes.responses import JobId, TraceParent, document_body, problems, zip_form
-from parallelrun_api.submission.idempotency import checked_key
 from parallelrun_api.submission.upload import read_upload
 from parallelrun_api.views.job_search import JobQuery
 from parallelrun_api.views.jobs import JobFilter
@@ -99,10 +99,7 @@ _LOCATION: Final = {"Location": {"description": "The path of the job.", "schema"
 async def submit(
     request: Request,
     context: Ctx,
-    idempotency_key: Annotated[
-        str | None,
-        Header(description="For at least a day, repeating a request with its key gives the same job.", max_length=200),
-    ] = None,
+    key: IdempotencyKey,
     traceparent: TraceParent = None,
 ) -> Response:
     """Check a job spec, keep a copy of its code, and accept the job.
@@ -112,16 +109,10 @@ async def submit(
     (`idempotency_key_in_flight`) while the first one takes very long.
     """
     settings = context.settings
-    key = checked_key(idempotency_key)
     folder = code_store(settings.root)
     upload = await read_upload(request, max_bytes=settings.max_body_bytes, folder=folder, names=context.assets.names)
     with closing(upload):
-        async with context.key_locks.hold(key):
-            job_id = await run_sync(context.submissions.accept, upload, key, traceparent or "")
-            await context.registrar.register(job_id)
-    job = await run_sync(context.jobs.submitted, job_id)
-    text = encoded(job)
-    return encoded_answer(text, 202, {"Location": job.links.self, "ETag": etag(job, text)})
+        return await accepted(context, key, lambda key: context.submissions.accept(upload, key, traceparent or ""))
 
 
 @router.get("/jobs", summary="List jobs", response_model=JobPage, responses=problems(429))
@@ -155,12 +146,12 @@ async def search_jobs(
     """Find jobs among all, each in short, with the number of them in each state."""
     offset, most = decode_numbers(page_token, "found", 1)[0] if page_token else 0, clamped(limit)
 
-    def answer() -> str:
+    def search() -> JobSummaryPage:
         page, following = context.job_search.page(query, offset=offset, limit=most)
         token = encode_token("found", following) if following is not None else None
-        return encoded(msgspec.structs.replace(page, next_page_token=token))
+        return msgspec.structs.replace(page, next_page_token=token)
 
-    return encoded_answer(await context.job_lists.run((search_jobs, query, offset, most), answer))
+    return await context.job_lists.answer((search_jobs, query, offset, most), search)
 
 
 @router.get(

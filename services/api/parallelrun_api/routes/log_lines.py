@@ -7,7 +7,6 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from parallelrun_api.context import Ctx
-from parallelrun_api.http.answers import encoded, encoded_answer
 from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PathToken, clamped
 from parallelrun_api.routes.files import logs_of
 from parallelrun_api.routes.responses import JobId, problems
@@ -37,6 +36,4 @@ async def search_logs(
     64 MiB, and no longer than half a second; so it may have no line, and still not be the last."""
     query = Search(text=text, is_any_case=any_case, within=path, limit=clamped(limit))
     key = (search_logs, job_id, query, page_token)
-    return encoded_answer(
-        await context.pictures.run(key, lambda: encoded(search(logs_of(context, job_id), query, page_token)))
-    )
+    return await context.pictures.answer(key, lambda: search(logs_of(context, job_id), query, page_token))

@@ -7,10 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from parallelrun_api.context import Context, Ctx
-from parallelrun_api.http.answers import encoded, encoded_answer
 from parallelrun_api.routes.files import logs_of
 from parallelrun_api.routes.responses import JobId, problems
-from parallelrun_api.views.files import ServedFolder
 from parallelrun_api.views.metrics import metric_report
 from parallelrun_api.views.node_usage import MOST_NODES, node_usage
 from parallelrun_api.views.storage import storage_report
@@ -32,7 +30,7 @@ async def show_metrics(job_id: JobId, context: Ctx) -> Response:
     """Return what the entry script has logged with `log_metric`, or with `Run.log…` of Azure ML, by name; also of a job
     that runs. What a try has logged stays when its mini-batch fails or is run again."""
     key = (show_metrics, job_id)
-    return encoded_answer(await context.long_lists.run(key, lambda: encoded(_metric_report(context, job_id))))
+    return await context.long_lists.answer(key, lambda: _metric_report(context, job_id))
 
 
 def _metric_report(context: Context, job_id: str) -> MetricReport:
@@ -51,14 +49,7 @@ async def show_storage(job_id: JobId, context: Ctx) -> Response:
     """Requests, bytes, latencies, failures and retries of a job by process, object store and operation; of a job that
     runs, as of the last time that they were written down."""
     key = (show_storage, job_id)
-    return encoded_answer(await context.long_lists.run(key, lambda: encoded(_storage_report(context, job_id))))
-
-
-def _storage_report(context: Context, job_id: str) -> StorageReport:
-    folder = context.jobs.folder(job_id)
-    folder.record()
-    beneath = f"{job_id}/logs/sys/storage"
-    return storage_report(ServedFolder(anchor=folder.path.parent, beneath=beneath, names=context.folder_names))
+    return await context.long_lists.answer(key, lambda: storage_report(logs_of(context, job_id, "/sys/storage")))
 
 
 @router.get(
@@ -71,8 +62,5 @@ async def show_node_usage(job_id: JobId, context: Ctx, limit: _Limit = 100) -> R
     """CPU, memory, GPUs, disk and network of each node that has worked for a job, when it was measured last, with the
     last 60 measurements, and of all together. `resource_monitor_interval` of the job says how often nodes measure. Each
     node counts with all that runs there, also for other jobs."""
-
-    def answer() -> str:
-        return encoded(node_usage(logs_of(context, job_id), limit))
-
-    return encoded_answer(await context.pictures.run((show_node_usage, job_id, limit), answer))
+    key = (show_node_usage, job_id, limit)
+    return await context.pictures.answer(key, lambda: node_usage(logs_of(context, job_id), limit))

@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from parallelrun_api.context import Ctx
-from parallelrun_api.http.answers import encoded, encoded_answer
 from parallelrun_api.http.paging import PathToken
 from parallelrun_api.routes.files import logs_of
 from parallelrun_api.routes.responses import JobId, problems
@@ -53,8 +52,5 @@ async def read_merged_logs(
         newest=order == "newest",
         limit=limit,
     )
-
-    def answer() -> str:
-        return encoded(merged_lines(logs_of(context, job_id), merge, page_token))
-
-    return encoded_answer(await context.pictures.run((read_merged_logs, job_id, merge, page_token), answer))
+    key = (read_merged_logs, job_id, merge, page_token)
+    return await context.pictures.answer(key, lambda: merged_lines(logs_of(context, job_id), merge, page_token))

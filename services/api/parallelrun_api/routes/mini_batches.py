@@ -10,7 +10,6 @@ import msgspec
 from fastapi import APIRouter, Path, Query, Response
 
 from parallelrun_api.context import Context, Ctx
-from parallelrun_api.http.answers import encoded, encoded_answer
 from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, clamped
 from parallelrun_api.routes.files import logs_of
 from parallelrun_api.routes.responses import JobId, content, problems
@@ -77,8 +76,8 @@ async def list_mini_batches(
     if order_by != "decided":
         page = replace(page, limit=min(page.limit, _MOST_INPUTS)) if inputs else page
         part = MiniBatchOrder(order_by=order_by, first=first, end=end, has_inputs=inputs, **only)
-        return encoded_answer(await context.pictures.run(key, lambda: _ordered(context, job_id, status, part, page)))
-    return encoded_answer(await context.long_lists.run(key, lambda: _page(context, job_id, status, page)))
+        return await context.pictures.answer(key, lambda: _ordered(context, job_id, status, part, page))
+    return await context.long_lists.answer(key, lambda: _page(context, job_id, status, page))
 
 
 @router.get(
@@ -102,7 +101,7 @@ async def list_failed_items(
     only = FailedItemFilter(mini_batch=mini_batch, category=category, text=text)
     page = Page(limit=clamped(limit), token=page_token)
     key = (list_failed_items, job_id, only, page)
-    return encoded_answer(await context.long_lists.run(key, lambda: _failed_items(context, job_id, only, page)))
+    return await context.long_lists.answer(key, lambda: _failed_items(context, job_id, only, page))
 
 
 @router.get(
@@ -116,7 +115,7 @@ async def show_mini_batch(
 ) -> Response:
     """Return one mini-batch with all of its tries, and the logs of the workers that have tried it."""
     key = (show_mini_batch, job_id, mini_batch)
-    return encoded_answer(await context.pictures.run(key, lambda: _tries(context, job_id, mini_batch)))
+    return await context.pictures.answer(key, lambda: _tries(context, job_id, mini_batch))
 
 
 @router.get(
@@ -130,7 +129,7 @@ async def show_inputs(
 ) -> Response:
     """Return the files, or the ranges of tables, that a mini-batch consists of."""
     key = (show_inputs, job_id, mini_batch)
-    return encoded_answer(await context.long_lists.run(key, lambda: _inputs(context, job_id, mini_batch)))
+    return await context.long_lists.answer(key, lambda: _inputs(context, job_id, mini_batch))
 
 
 @router.get(
@@ -159,17 +158,17 @@ def read_input(
     return Response(head.content, media_type=head.media_type, headers=headers)
 
 
-def _failed_items(context: Context, job_id: str, only: FailedItemFilter, page: Page) -> str:
+def _failed_items(context: Context, job_id: str, only: FailedItemFilter, page: Page) -> FailedItemPage:
     job = context.jobs.get(job_id)
     _check_has_mini_batches(context.jobs.folder(job_id).record())
     logs, total = logs_of(context, job_id), job.progress.items_failed - job.progress.items_short
-    return encoded(failed_items(logs, only, limit=page.limit, token=page.token, total=total))
+    return failed_items(logs, only, limit=page.limit, token=page.token, total=total)
 
 
-def _inputs(context: Context, job_id: str, mini_batch: int) -> str:
+def _inputs(context: Context, job_id: str, mini_batch: int) -> MiniBatchInputs:
     folder = context.jobs.folder(job_id)
     _check_has_mini_batches(folder.record())
-    return encoded(inputs_of(folder.path, mini_batch))
+    return inputs_of(folder.path, mini_batch)
 
 
 def _check_order(order_by: Order, only: Mapping[str, str]) -> None:
@@ -180,7 +179,7 @@ def _check_order(order_by: Order, only: Mapping[str, str]) -> None:
         raise InvalidInput.at("/query/input", "names of inputs are searched by id", "order_by=id")
 
 
-def _ordered(context: Context, job_id: str, status: Status | None, part: MiniBatchOrder, page: Page) -> str:
+def _ordered(context: Context, job_id: str, status: Status | None, part: MiniBatchOrder, page: Page) -> MiniBatchPage:
     """A page of decided mini-batches, in an order for which all of them must be known."""
     from parallelrun_api.tries.mini_batches import page as page_of
 
@@ -197,10 +196,10 @@ def _ordered(context: Context, job_id: str, status: Status | None, part: MiniBat
             msgspec.structs.replace(each, first_input=first_input_of(folder.path, each.id)) for each in answer.items
         ]
         answer = msgspec.structs.replace(answer, items=named)
-    return encoded(answer)
+    return answer
 
 
-def _tries(context: Context, job_id: str, mini_batch: int) -> str:
+def _tries(context: Context, job_id: str, mini_batch: int) -> MiniBatchTries:
     from parallelrun_api.tries.mini_batches import now_of, status_of, tries_of
     from parallelrun_api.tries.timeline import median_run_s
 
@@ -215,16 +214,14 @@ def _tries(context: Context, job_id: str, mini_batch: int) -> str:
         total = max(job.progress.scheduled, history.decided_by.end)
         if mini_batch >= total:
             raise NotFound(f"Job {job_id} has no mini-batch {mini_batch:,}: there are {total:,} so far.")
-        return encoded(
-            MiniBatchTries(
-                id=mini_batch,
-                status=status_of(history, mini_batch) or ("running" if mini_batch in running_tries else "ready"),
-                node=running_tries.get(mini_batch),
-                now=begun and now_of(history, begun),
-                median_run_s=median_run_s(history),
-                tries=tries_of(history, mini_batch),
-                read_share=history.read_share,
-            )
+        return MiniBatchTries(
+            id=mini_batch,
+            status=status_of(history, mini_batch) or ("running" if mini_batch in running_tries else "ready"),
+            node=running_tries.get(mini_batch),
+            now=begun and now_of(history, begun),
+            median_run_s=median_run_s(history),
+            tries=tries_of(history, mini_batch),
+            read_share=history.read_share,
         )
 
 
@@ -233,7 +230,7 @@ def _check_has_mini_batches(record: JobRecord) -> None:
         raise Conflict(f"Job {record.job_id} is a pipeline: ask for the mini-batches of the job of one of its `steps`.")
 
 
-def _page(context: Context, job_id: str, status: Status | None, page: Page) -> str:
+def _page(context: Context, job_id: str, status: Status | None, page: Page) -> MiniBatchPage:
     folder = context.jobs.folder(job_id)
     record = folder.record()
     _check_has_mini_batches(record)
@@ -244,4 +241,4 @@ def _page(context: Context, job_id: str, status: Status | None, page: Page) -> s
             answer = ready(context.job_views, job_id, page)
         case _:
             answer = decided(folder.path, Mask(record.spec), status, page)
-    return encoded(answer)
+    return answer

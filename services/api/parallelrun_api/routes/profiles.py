@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 from fastapi import APIRouter, Query, Response
 
 from parallelrun_api.context import Context, Ctx
-from parallelrun_api.http.answers import encoded, encoded_answer
+from parallelrun_api.routes.files import logs_of
 from parallelrun_api.routes.responses import JobId, problems
-from parallelrun_api.views.files import ServedFolder
+from parallelrun_core.answers.answer import Answer
 from parallelrun_core.answers.profiles import Profile, ProfileCall, ProfiledFunction, ProfiledWorker, ProfileTree
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.wire.masking import Mask
@@ -53,27 +53,25 @@ async def show_profile(
     """The functions in which the workers of a job with a `profiling_module` have spent their time; of all, of a node,
     or of one. While the job runs, as of the last half minute."""
 
-    def answer(folder: JobFolder, profiles: Profiles, to_fields: Callable[[Function], dict[str, Any]]) -> str:
+    def answer(folder: JobFolder, profiles: Profiles, to_fields: Callable[[Function], dict[str, Any]]) -> Answer:
         functions = profiles.sum.functions
         first = sorted(functions, key=lambda each: (-getattr(functions[each], _FIELDS[sort]), each))[:limit]
-        return encoded(
-            Profile(
-                profiling_module=str(folder.record().spec.get("profiling_module") or ""),
-                workers=[ProfiledWorker(**each._asdict()) for each in profiles.workers],
-                left_out=profiles.left_out,
-                total_s=round(profiles.sum.total_s, 6),
-                count=len(functions) + profiles.sum.left_out,
-                items=[
-                    ProfiledFunction(
-                        **to_fields(each),
-                        calls=functions[each].calls,
-                        plain_calls=functions[each].plain_calls,
-                        own_s=round(functions[each].own_s, 6),
-                        cumulative_s=round(functions[each].cumulative_s, 6),
-                    )
-                    for each in first
-                ],
-            )
+        return Profile(
+            profiling_module=str(folder.record().spec.get("profiling_module") or ""),
+            workers=[ProfiledWorker(**each._asdict()) for each in profiles.workers],
+            left_out=profiles.left_out,
+            total_s=round(profiles.sum.total_s, 6),
+            count=len(functions) + profiles.sum.left_out,
+            items=[
+                ProfiledFunction(
+                    **to_fields(each),
+                    calls=functions[each].calls,
+                    plain_calls=functions[each].plain_calls,
+                    own_s=round(functions[each].own_s, 6),
+                    cumulative_s=round(functions[each].cumulative_s, 6),
+                )
+                for each in first
+            ],
         )
 
     selection = _Whose(job_id, node, process)
@@ -97,23 +95,21 @@ async def show_profile_tree(
 ) -> Response:
     """Return the measurements as a tree, for an icicle view: the calls that take most."""
 
-    def answer(_: JobFolder, profiles: Profiles, to_fields: Callable[[Function], dict[str, Any]]) -> str:
+    def answer(_: JobFolder, profiles: Profiles, to_fields: Callable[[Function], dict[str, Any]]) -> Answer:
         from parallelrun_api.profiles.tree import tree_of
 
-        return encoded(
-            ProfileTree(
-                total_s=round(profiles.sum.total_s, 6),
-                items=[
-                    ProfileCall(
-                        **to_fields(each.function),
-                        parent=each.parent,
-                        depth=each.depth,
-                        seconds=round(each.seconds, 6),
-                        own_s=round(each.own_s, 6),
-                    )
-                    for each in tree_of(profiles.sum, depth=depth, limit=limit)
-                ],
-            )
+        return ProfileTree(
+            total_s=round(profiles.sum.total_s, 6),
+            items=[
+                ProfileCall(
+                    **to_fields(each.function),
+                    parent=each.parent,
+                    depth=each.depth,
+                    seconds=round(each.seconds, 6),
+                    own_s=round(each.own_s, 6),
+                )
+                for each in tree_of(profiles.sum, depth=depth, limit=limit)
+            ],
         )
 
     selection = _Whose(job_id, node, process)
@@ -124,9 +120,9 @@ async def _answered(
     context: Context,
     key: tuple[object, ...],
     selection: _Whose,
-    answer: Callable[[JobFolder, Profiles, Callable[[Function], dict[str, Any]]], str],
+    answer: Callable[[JobFolder, Profiles, Callable[[Function], dict[str, Any]]], Answer],
 ) -> Response:
-    def read() -> str:
+    def read() -> Answer:
         from parallelrun_api.profiles.reading import read_profiles
 
         folder = context.jobs.folder(selection.job_id)
@@ -136,8 +132,7 @@ async def _answered(
             texts = {"function": mask.printable(function.name), "file": mask.printable(function.file)}
             return {**texts, "line": function.line}
 
-        beneath = f"{selection.job_id}/logs/sys/node"
-        served = ServedFolder(anchor=folder.path.parent, beneath=beneath, names=context.folder_names)
+        served = logs_of(context, selection.job_id, "/sys/node")
         return answer(folder, read_profiles(served, node=selection.node, process=selection.process), shown)
 
-    return encoded_answer(await context.long_lists.run(key, read))
+    return await context.long_lists.answer(key, read)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from typing import Annotated, Any, Final
 
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Header, Path, Request, Response
+from fastapi import APIRouter, Path, Request, Response
 
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer, no_content
 from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, page_answer
 from parallelrun_api.people.person import CURRENT
+from parallelrun_api.routes.accepting import IdempotencyKey, accepted, document_and_files
 from parallelrun_api.routes.responses import document_body, problems, zip_form
 from parallelrun_api.schedules import shown
-from parallelrun_api.submission.forms import CODE
-from parallelrun_api.submission.idempotency import checked_key
-from parallelrun_api.submission.upload import read_document_and_files
 from parallelrun_core.answers.jobs import Job
 from parallelrun_core.answers.schedules import FirePage, Schedule, SchedulePage
 from parallelrun_core.layout import code_store
@@ -84,13 +81,7 @@ def get_schedule(schedule: Name, context: Ctx) -> Response:
 async def put_schedule(schedule: Name, request: Request, context: Ctx) -> Response:
     """Define a schedule, durably. Its job is checked, and a copy of its code kept, as when a job is submitted; each job
     that it makes is that job. What was due before this is not made up."""
-    settings = context.settings
-    document, code = await read_document_and_files(
-        request, max_bytes=settings.max_body_bytes, folder=code_store(settings.root), part=CODE
-    )
-    with ExitStack() as open_files:
-        if code is not None:
-            open_files.enter_context(code)
+    async with document_and_files(request, context, code_store(context.settings.root)) as (document, code):
         revision, is_new = await run_sync(context.schedules.put, schedule, document, code)
     defined = await run_sync(shown.schedule, context.schedules.store, schedule, revision)
     return json_answer(defined, 201 if is_new else 200)
@@ -145,18 +136,10 @@ def disable_schedule(schedule: Name, context: Ctx) -> Response:
 async def trigger_schedule(
     schedule: Name,
     context: Ctx,
-    idempotency_key: Annotated[
-        str | None,
-        Header(description="For at least a day, repeating a request with its key gives the same job.", max_length=200),
-    ] = None,
+    key: IdempotencyKey,
 ) -> Response:
     """Make one job now, also of a schedule that is disabled, and also while an earlier one runs."""
-    key = checked_key(idempotency_key)
-    async with context.key_locks.hold(key):
-        job_id = await run_sync(context.schedules.make_now, schedule, key)
-        await context.registrar.register(job_id)
-    job = await run_sync(context.jobs.submitted, job_id)
-    return json_answer(job, 202, {"Location": job.links.self})
+    return await accepted(context, key, lambda key: context.schedules.make_now(schedule, key))
 
 
 @router.get(

@@ -7,11 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Response
 from pydantic import Field
 
-from parallelrun_api.context import Context, Ctx
-from parallelrun_api.http.answers import encoded, encoded_answer, json_answer
+from parallelrun_api.context import Ctx
+from parallelrun_api.http.answers import json_answer
 from parallelrun_api.models import Asked
+from parallelrun_api.routes.files import logs_of
 from parallelrun_api.routes.responses import JobId, problems
-from parallelrun_api.views.files import ServedFolder
 from parallelrun_api.views.stacks import stacks_report
 from parallelrun_core.answers.stacks import StacksAsked, StacksReport
 from parallelrun_core.errors import Conflict
@@ -62,11 +62,4 @@ def ask_for_stacks(job_id: JobId, context: Ctx, wish: StacksWish | None = None) 
 async def show_stacks(job_id: JobId, context: Ctx) -> Response:
     """Return what each node has answered to the last `:stacks` that it has heard of."""
     key = (show_stacks, job_id)
-    return encoded_answer(await context.long_lists.run(key, lambda: encoded(_report(context, job_id))))
-
-
-def _report(context: Context, job_id: str) -> StacksReport:
-    folder = context.jobs.folder(job_id)
-    folder.record()
-    beneath = f"{job_id}/logs/sys/stacks"
-    return stacks_report(ServedFolder(anchor=folder.path.parent, beneath=beneath, names=context.folder_names))
+    return await context.long_lists.answer(key, lambda: stacks_report(logs_of(context, job_id, "/sys/stacks")))
