@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from parallelrun_core.errors import InvalidInput, Problem
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+_Model = TypeVar("_Model", bound="BaseModel")
 
 _EXPECTED: Final = {
     "bool": "true or false",
@@ -78,6 +83,30 @@ def location_of(details: Any) -> list[str]:
     """The place of one of pydantic's errors; of a check of a whole model, that of the field which it names."""
     field = details.get("ctx", {}).get("field", "")
     return [str(part) for part in details["loc"] or (field.split("/") if field else ())]
+
+
+def validated(
+    model: type[_Model], fields: dict[str, Any], *, name: str = "", problem_of: Callable[[type[_Model], Any], Problem]
+) -> _Model:
+    """Return the definition that has these fields.
+
+    Args:
+        name: what it must be called; then the fields need not say so. Empty: what they say.
+        problem_of: makes a problem of one of pydantic's errors.
+
+    Raises:
+        InvalidInput: with one problem for each wrong field. It repeats no value.
+    """
+    from pydantic import ValidationError
+
+    if name:
+        fields.setdefault("name", name)
+        if fields["name"] != name:
+            raise InvalidInput.at("/name", f"it is another name than {name!r}", "leave it out, or change one of them")
+    try:
+        return model.model_validate(fields)
+    except ValidationError as error:
+        raise InvalidInput(problems=tuple(problem_of(model, each) for each in error.errors())) from None
 
 
 def explain(details: Any, where: list[str], known_fields: Iterable[str]) -> Problem:

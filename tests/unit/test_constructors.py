@@ -24,13 +24,13 @@ HANDLES = {
     "DirectFile": "an open file",
     "EventLoop": "an epoll",
     "LockedFile": "an open file and its lock",
+    "LockedFolder": "an open folder and its lock",
     "RecordReader": "an open log",
     "RecordWriter": "an open log",
     "StackMemory": "shared memory",
     "StagedFile": "a file as it is now",
     "StorageTotals": "a pipe",
     "WorkerProcess": "a process, by its descriptor",
-    "_Locked": "an open folder and its lock",
     "_Part": "an open part file",
 }
 """Classes whose objects are a resource of the operating system: there is none before it is open."""

@@ -228,5 +228,5 @@ def _assets(kind: str, url: str, token: str, *, local: bool) -> AbstractContextM
     from parallelrun.embedded.assets import OwnAssets
 
     return local_or_remote(
-        url, token, local=local, own=lambda: OwnAssets(kind), remote=lambda client: client.assets(kind)
+        url, token, local=local, here=lambda: OwnAssets(kind), remote=lambda client: client.assets(kind)
     )

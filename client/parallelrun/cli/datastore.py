@@ -102,4 +102,4 @@ def _datastores(url: str, token: str, *, local: bool) -> AbstractContextManager[
     """Return the datastores that are meant, and where they are."""
     from parallelrun.embedded.datastores import OwnDatastores
 
-    return local_or_remote(url, token, local=local, own=OwnDatastores, remote=lambda client: client.datastores)
+    return local_or_remote(url, token, local=local, here=OwnDatastores, remote=lambda client: client.datastores)

@@ -40,7 +40,7 @@ def connect(url: str, token: str) -> Client:
 
 @contextmanager
 def local_or_remote(
-    url: str, token: str, *, local: bool, own: Callable[[], _Resource], remote: Callable[[Client], _Resource]
+    url: str, token: str, *, local: bool, here: Callable[[], _Resource], remote: Callable[[Client], _Resource]
 ) -> Iterator[tuple[_Resource, str]]:
     """A resource of the given server or of the one that runs, else of this machine; and where it is, in words.
 
@@ -61,4 +61,4 @@ def local_or_remote(
             with Client(url, token) as client:
                 yield remote(client), f"on the server {client.url}"
             return
-    yield own(), where
+    yield here(), where

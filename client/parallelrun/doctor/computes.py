@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from parallelrun.doctor.server import ANSWER_S
+from parallelrun.doctor.server import client_of
 from parallelrun_core.wire.finding import Check, Finding, Place, bad, ok, warn
 
 if TYPE_CHECKING:
@@ -16,12 +16,10 @@ def engines(place: Place) -> Iterator[Finding]:
     """Every compute, if there are any."""
     if not place.url:
         return
-    from parallelrun.client import Client
     from parallelrun.errors import ParallelRunError
-    from parallelrun.http.transport import RetryPolicy
 
     try:
-        with Client(place.url, place.token, timeout_s=ANSWER_S, retry=RetryPolicy(attempts=1)) as client:
+        with client_of(place) as client:
             computes = client.computes.list()
     except ParallelRunError:
         return  # said by `server`, or an earlier release

@@ -8,7 +8,7 @@ from contextlib import suppress
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
-from parallelrun.doctor.server import ANSWER_S
+from parallelrun.doctor.server import client_of
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.wire.finding import Check, Finding, Level, Place, bad, ok, warn
 
@@ -28,12 +28,10 @@ def agents(place: Place) -> Iterator[Finding]:
     """Every node of the cluster, if there is one."""
     if not place.url:
         return
-    from parallelrun.client import Client
     from parallelrun.errors import ParallelRunError
-    from parallelrun.http.transport import RetryPolicy
 
     try:
-        with Client(place.url, place.token, timeout_s=ANSWER_S, retry=RetryPolicy(attempts=1)) as client:
+        with client_of(place) as client:
             nodes = client.nodes.list()
     except ParallelRunError:
         return  # said by `server`
@@ -68,12 +66,10 @@ def from_each(place: Place) -> Iterator[Finding]:
     """Return what each node finds out about itself, and whether it can read the inputs of the job."""
     if not place.url:
         return
-    from parallelrun.client import Client
     from parallelrun.errors import ParallelRunError
-    from parallelrun.http.transport import RetryPolicy
 
     try:
-        with Client(place.url, place.token, timeout_s=ANSWER_S, retry=RetryPolicy(attempts=1)) as client:
+        with client_of(place) as client:
             check_id = client.nodes.check(_inputs(place))
             until = time.monotonic() + _ANSWERS_S
             while waited := [

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from parallelrun_core.wire.finding import Check, Finding, Place, bad, ok, warn
 
 if TYPE_CHECKING:
+    from parallelrun.client import Client
     from parallelrun.http.transport import Transport
 
 _START: Final = "start it (`parallelrun up`, `make up`), or mend PARALLELRUN_URL"
@@ -63,6 +64,14 @@ def token(place: Place) -> Iterator[Finding]:
         yield ok("nobody gets in without a token")
     else:
         yield bad("it takes jobs from anybody who can reach it: no token is required", "start it with a token")
+
+
+def client_of(place: Place) -> Client:
+    """Return a client of a server that waits for no answer for long, and asks once."""
+    from parallelrun.client import Client
+    from parallelrun.http.transport import RetryPolicy
+
+    return Client(place.url, place.token, timeout_s=ANSWER_S, retry=RetryPolicy(attempts=1))
 
 
 def _transport(url: str, token: str) -> Transport:

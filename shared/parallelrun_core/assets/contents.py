@@ -9,19 +9,16 @@ A copy has the name of what was copied in it: scripts look for a model by that n
 from __future__ import annotations
 
 import os
-import secrets
-import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Final
 
 from parallelrun_core.code.context import snapshot_context
 from parallelrun_core.code.snapshots import MAX_ZIP_BYTES, SnapshotLimits, snapshot_folder, snapshot_zip, store_files
-from parallelrun_core.code.stored import add_snapshot
+from parallelrun_core.code.stored import add_snapshot, folder_beside
 from parallelrun_core.durable_files import sync_folder, sync_tree
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.layout import asset_files, code_store, make_store
+from parallelrun_core.layout import asset_files, code_store
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.untrusted.paths import relative_parts
 
@@ -128,7 +125,7 @@ def files_of(path: Path) -> Iterator[tuple[tuple[str, ...], int, IO[bytes]]]:
 
 
 def _kept(store: Path, take: Callable[[Path], str], needed: tuple[str, ...]) -> str:
-    with _folder_beside(store) as beside:
+    with folder_beside(store) as beside:
         name = take(beside)
         if not os.path.lexists(beside.joinpath(name, *needed)):
             raise InvalidInput.at("/path", f"{'/'.join(needed)!r} is not in what was uploaded, or has no files")
@@ -136,15 +133,3 @@ def _kept(store: Path, take: Callable[[Path], str], needed: tuple[str, ...]) -> 
         add_snapshot(beside / name, store)
         sync_folder(store)
     return name
-
-
-@contextmanager
-def _folder_beside(store: Path) -> Iterator[Path]:
-    """A private folder on the volume of the store, removed afterwards."""
-    make_store(store)
-    beside = store / f".incoming-{secrets.token_hex(8)}"
-    beside.mkdir(mode=0o700)
-    try:
-        yield beside
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)

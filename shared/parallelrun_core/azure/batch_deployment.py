@@ -24,9 +24,9 @@ from parallelrun_core.azure.environment import read_environment, read_file
 from parallelrun_core.azure.findings import DocumentLocation, Findings, as_mapping, quoted
 from parallelrun_core.azure.invocation import DATA, MODEL
 from parallelrun_core.azure.named import named_code
-from parallelrun_core.azure.part import DocumentPart
+from parallelrun_core.azure.part import DocumentPart, Label, Labelled
 from parallelrun_core.azure.scope import PipelineScope
-from parallelrun_core.azure.v2_models import MODEL_TYPES, Count, Label, Resources, Threshold, V2RetrySettings
+from parallelrun_core.azure.v2_models import MODEL_TYPES, Count, Resources, Threshold, V2RetrySettings
 from parallelrun_core.azure.v2_reader import note_compute, note_placing
 from parallelrun_core.azure.v2_step import StepReader
 from parallelrun_core.spec.fields import MiniBatchSize, checked_file_name
@@ -84,41 +84,25 @@ class DeploymentSettings(DocumentPart):
         return value if value is None else checked_file_name(value)
 
 
-class DeploymentDocument(DeploymentSettings):
+class DeploymentDocument(DeploymentSettings, Labelled):
     """A deployment of a model."""
 
-    schema_: Any = Field(default=None, alias="$schema")
-    type: Any = None
-    name: Label = None
     endpoint_name: Label = None
-    description: Label = None
-    tags: dict[str, Any] | None = None
-    properties: dict[str, Any] | None = None
     model: Any = None
     code_configuration: dict[str, Any] | None = None
     environment: Any = None
     compute: StrictStr | None = None
     resources: dict[str, Any] | None = None
     settings: dict[str, Any] | None = None
-    inputs: dict[str, Any] | None = None
-    outputs: dict[str, Any] | None = None
 
 
-class PipelineDeployment(DocumentPart):
+class PipelineDeployment(Labelled):
     """A deployment of a pipeline."""
 
-    schema_: Any = Field(default=None, alias="$schema")
-    type: Any = None
-    name: Label = None
     endpoint_name: Label = None
-    description: Label = None
-    tags: dict[str, Any] | None = None
-    properties: dict[str, Any] | None = None
     component: Any = None
     job_definition: Any = None
     settings: dict[str, Any] | None = None
-    inputs: dict[str, Any] | None = None
-    outputs: dict[str, Any] | None = None
 
 
 def pipeline_of(

@@ -12,8 +12,7 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr
 
 from parallelrun_core.azure.bindings import ARTIFACTS
 from parallelrun_core.azure.findings import DocumentLocation
-from parallelrun_core.azure.part import DocumentPart
-from parallelrun_core.azure.v2_models import Label
+from parallelrun_core.azure.part import DocumentPart, Label, LabelledJob
 from parallelrun_core.azure.v2_reader import HINTS as COMMON_HINTS
 from parallelrun_core.azure.v2_reader import V2Reader, merged
 from parallelrun_core.names.assets import NO_INCLUDES
@@ -71,21 +70,10 @@ class Distribution(DocumentPart):
         return {name: count for name, count in counts.items() if count is not None and count > 1}
 
 
-class Command(DocumentPart):
+class Command(LabelledJob):
     """The fields that a job, a step and a component share."""
 
-    schema_: Any = Field(default=None, alias="$schema")
-    type: Any = None
-    name: Label = None
-    display_name: Label = None
-    description: Label = None
     experiment_name: Label = None
-    tags: dict[str, Any] | None = None
-    properties: dict[str, Any] | None = None
-    comment: Label = None
-    version: Label = None
-    inputs: dict[str, Any] | None = None
-    outputs: dict[str, Any] | None = None
     command: StrictStr | None = None
     code: StrictStr | None = None
     environment: Any = None
@@ -95,8 +83,6 @@ class Command(DocumentPart):
     distribution: dict[str, Any] | None = None
     services: dict[str, Any] | None = None
     queue_settings: dict[str, Any] | None = None
-    compute: StrictStr | None = None
-    identity: dict[str, Any] | None = None
     is_deterministic: StrictBool | None = None
     parent_job_name: Label = None
 

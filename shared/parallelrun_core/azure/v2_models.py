@@ -6,15 +6,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr, field_validator
 
-from parallelrun_core.azure.part import DocumentPart
+from parallelrun_core.azure.part import DocumentPart, Label, LabelledJob
 from parallelrun_core.spec.fields import MiniBatchSize
 
 _INT_MAX = 2**31 - 1
 
 Threshold = Annotated[StrictInt, Field(ge=-1, le=_INT_MAX)]
 Count = Annotated[StrictInt, Field(ge=1, le=_INT_MAX)]
-Label = Any
-"""Names, versions and the like, which people also write as numbers."""
 LITERAL_TYPES = ("number", "integer", "string", "boolean")
 MODEL_TYPES = ("custom_model", "mlflow_model", "triton_model")
 TYPES = ("uri_folder", "uri_file", "mltable", *MODEL_TYPES, *LITERAL_TYPES)
@@ -61,20 +59,9 @@ class Identity(DocumentPart):
     msi_resource_id: Any = None
 
 
-class V2Parallel(DocumentPart):
+class V2Parallel(LabelledJob):
     """The fields that a step and a component share."""
 
-    schema_: Any = Field(default=None, alias="$schema")
-    type: Any = None
-    name: Label = None
-    display_name: Label = None
-    description: Label = None
-    tags: dict[str, Any] | None = None
-    properties: dict[str, Any] | None = None
-    comment: Label = None
-    version: Label = None
-    inputs: dict[str, Any] | None = None
-    outputs: dict[str, Any] | None = None
     input_data: Any = None
     mini_batch_size: StrictStr | None = None
     partition_keys: list[StrictStr] | None = None
@@ -85,8 +72,6 @@ class V2Parallel(DocumentPart):
     logging_level: Literal["DEBUG", "INFO", "WARNING"] | None = None
     retry_settings: dict[str, Any] | None = None
     environment_variables: dict[str, StrictStr] | None = None
-    compute: StrictStr | None = None
-    identity: dict[str, Any] | None = None
     is_deterministic: StrictBool | None = None
     task: dict[str, Any] | None = None
 
@@ -128,26 +113,13 @@ class V2Settings(DocumentPart):
     on_finalize: StrictStr | None = None
 
 
-class V2Pipeline(DocumentPart):
+class V2Pipeline(LabelledJob):
     """A pipeline job."""
 
-    schema_: Any = Field(default=None, alias="$schema")
-    type: Any = None
-    name: Label = None
-    display_name: Label = None
     experiment_name: Label = None
-    description: Label = None
-    tags: dict[str, Any] | None = None
-    properties: dict[str, Any] | None = None
-    comment: Label = None
-    version: Label = None
-    compute: StrictStr | None = None
     settings: dict[str, Any] | None = None
-    inputs: dict[str, Any] | None = None
-    outputs: dict[str, Any] | None = None
     jobs: dict[str, Any] | None = None
     component: Any = None
-    identity: dict[str, Any] | None = None
     is_deterministic: StrictBool | None = None
 
 

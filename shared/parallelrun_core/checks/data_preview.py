@@ -7,13 +7,14 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from parallelrun_core.errors import Unavailable
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.storage.path_rule import Places
+from parallelrun_core.storage.path_rule import PathRule, Places
 
 MOST_ROWS: Final = 10_000
 _WAIT_S: Final = 120.0
@@ -28,6 +29,13 @@ class Bounds(msgspec.Struct, kw_only=True, frozen=True):
     """The rule that says which files may be listed and opened."""
     memory_bytes: int
     """Memory of each process that reads."""
+
+    def impose(self) -> PathRule:
+        """Limit the memory of this process; returns the rule for what it may open."""
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_DATA, (self.memory_bytes, self.memory_bytes))
+        return PathRule(Path(self.root), self.places)
 
 
 class PreviewRequest(msgspec.Struct, kw_only=True, frozen=True):

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 import shutil
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 from parallelrun_core.code.folder import SKIPPED_FOLDERS
 from parallelrun_core.durable_files import replace_file
+from parallelrun_core.layout import make_store
 from parallelrun_core.service.telemetry import logger
 
 log = logger()
@@ -178,3 +180,15 @@ def _digest(path: Path) -> str:
         return ""
     with open(fd, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest() + (_EXECUTABLE if mode & stat.S_IXUSR else "")
+
+
+@contextmanager
+def folder_beside(store: Path) -> Iterator[Path]:
+    """A private folder on the volume of a store, removed afterwards."""
+    make_store(store)
+    beside = store / f".incoming-{secrets.token_hex(8)}"
+    beside.mkdir(mode=0o700)
+    try:
+        yield beside
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)

@@ -12,11 +12,12 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, Final
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from parallelrun_core.computes.definition import Compute
 from parallelrun_core.computes.kinds import kinds, model_of
 from parallelrun_core.errors import InvalidInput, Problem
+from parallelrun_core.problems import validated
 from parallelrun_core.spec.problems import problem_of
 
 AMLCOMPUTE: Final = "amlcompute"
@@ -55,14 +56,7 @@ def read_definition(document: object, *, name: str = "", main_kind: str = "") ->
         hint = "the provisioner has the credentials of its engine, in its own environment or files (docs/computes.md)"
         raise InvalidInput.at(f"/{field}", "a secret doesn't belong into the definition of a compute", hint)
     model = _model(fields, main_kind)
-    if name:
-        fields.setdefault("name", name)
-        if fields["name"] != name:
-            raise InvalidInput.at("/name", f"it is another name than {name!r}", "leave it out, or change one of them")
-    try:
-        return model.model_validate(fields)
-    except ValidationError as error:
-        raise InvalidInput(problems=tuple(_problem(model, details) for details in error.errors())) from None
+    return validated(model, fields, name=name, problem_of=_problem)
 
 
 def _model(fields: dict[str, Any], main_kind: str) -> type[Compute]:

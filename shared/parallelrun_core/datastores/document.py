@@ -13,14 +13,14 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from parallelrun_core.datastores.definition import ANY, OF_TYPE, SECRET_PATTERN, Datastore
 from parallelrun_core.documents.codecs import FieldsCodec
 from parallelrun_core.documents.collection import Definitions
 from parallelrun_core.documents.file_store import FileStore
 from parallelrun_core.errors import InvalidInput, Problem
-from parallelrun_core.problems import explain, location_of
+from parallelrun_core.problems import explain, location_of, validated
 
 _IN_A_FILE: Final = (
     "put it into a file of the folder of secrets on each node (PARALLELRUN_SECRETS_DIR), and write "
@@ -69,14 +69,7 @@ def read_definition(document: object, *, name: str = "") -> Datastore:
         close = get_close_matches(kind.lower(), OF_TYPE, n=1)
         hint = f"did you mean {close[0]!r}?" if close and kind not in _AZURE_ONLY else _TYPES
         raise InvalidInput.at("/type", f"a datastore of type {kind[:50]!r} can't be used here", hint)
-    if name:
-        fields.setdefault("name", name)
-        if fields["name"] != name:
-            raise InvalidInput.at("/name", f"it is another name than {name!r}", "leave it out, or change one of them")
-    try:
-        return model.model_validate(fields)
-    except ValidationError as error:
-        raise InvalidInput(problems=tuple(_problem(model, details) for details in error.errors())) from None
+    return validated(model, fields, name=name, problem_of=_problem)
 
 
 def _problem(model: type[BaseModel], details: Any) -> Problem:

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from parallelrun_core.documents.codecs import FieldsCodec
 from parallelrun_core.documents.collection import Definitions
 from parallelrun_core.documents.file_store import FileStore
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.problems import validated
 from parallelrun_core.spec.problems import problem_of
 from parallelrun_core.untrusted.document import load_document
 
@@ -53,13 +54,7 @@ def read_limit(document: object, *, name: str = "") -> Limit:
     """
     if not isinstance(document, dict):
         raise InvalidInput.at("", "a limit is a mapping, as in {name: openai, requests_per_minute: 3000}")
-    fields: dict[str, Any] = {**({"name": name} if name else {}), **document}
-    if name and fields["name"] != name:
-        raise InvalidInput.at("/name", f"must be {name!r}, as in the URL, or be left out")
-    try:
-        return Limit.model_validate(fields)
-    except ValidationError as error:
-        raise InvalidInput(problems=tuple(problem_of(Limit, each) for each in error.errors())) from error
+    return validated(Limit, dict(document), name=name, problem_of=problem_of)
 
 
 def limit_of(definition: Mapping[str, Any] | str | Path) -> Limit:

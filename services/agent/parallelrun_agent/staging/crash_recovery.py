@@ -48,7 +48,7 @@ def doubt_of(folder: Path, last_alive_at: float, boot_id: str = "") -> Doubt:
         OSError: the folder can't be written to.
     """
     now = boot_id or _running()
-    with _Locked(folder):
+    with LockedFolder(folder):
         noted, doubt = _read(folder)
         if now and noted == now:
             return doubt
@@ -64,7 +64,7 @@ def end_doubt(folder: Path, doubt: Doubt) -> None:
     Raises:
         OSError: the folder can't be written to.
     """
-    with _Locked(folder):
+    with LockedFolder(folder):
         noted, present = _read(folder)
         if present == doubt:
             _write(folder, noted)
@@ -94,8 +94,8 @@ def _running() -> str:
         return ""  # better fetched once more
 
 
-class _Locked:
-    """Within this context, no other agent reads or changes what is noted."""
+class LockedFolder:
+    """A folder that this process has locked for the length of the context, against others that do so, too."""
 
     def __init__(self, folder: Path) -> None:
         self._fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from parallelrun_agent.staging.cache import StageCache
+from parallelrun_agent.staging.crash_recovery import LockedFolder
 from parallelrun_agent.users.places import let_through
 from parallelrun_agent.users.worker_user import WorkerUser
 
@@ -62,27 +63,14 @@ class StagePlace:
         """The folder of this agent's trees, locked while it lives; those of dead agents are removed."""
         above = self._folder / "staged"
         above.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
-        with _Locked(above):  # or another agent could take the new one for abandoned
+        with LockedFolder(above):  # or another agent could take the new one for abandoned
             for tree in above.iterdir():
                 _remove_if_abandoned(tree)
             trees = above / secrets.token_hex(8)
             trees.mkdir(mode=_PRIVATE)
-            self._lock = _Locked(trees)
+            self._lock = LockedFolder(trees)
             self._lock.__enter__()
         return trees
-
-
-class _Locked:
-    """Within this context, a folder is locked by this process."""
-
-    def __init__(self, folder: Path) -> None:
-        self._fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-
-    def __enter__(self) -> None:
-        fcntl.flock(self._fd, fcntl.LOCK_EX)
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._fd)
 
 
 def _remove_if_abandoned(trees: Path) -> None:

@@ -11,8 +11,8 @@ from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import json_answer, no_content
 from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, page_answer
 from parallelrun_api.models import Kind, LabelRequest
-from parallelrun_api.routes.accepting import document_and_files
 from parallelrun_api.routes.responses import document_body, problems, zip_form
+from parallelrun_api.routes.submitting import document_and_files
 from parallelrun_api.submission.forms import CONTENT
 from parallelrun_core.answers.assets import Asset, AssetLabels, AssetPage, SitePlaces
 from parallelrun_core.layout import asset_files

@@ -9,7 +9,7 @@ from typing import Any, Final
 from fastapi import APIRouter, Path
 
 from parallelrun_api.context import Context
-from parallelrun_api.routes.definitions import add_routes
+from parallelrun_api.routes.definition_routes import DefinitionRoutes
 from parallelrun_api.routes.responses import document_body
 from parallelrun_api.views.shown import rfc3339
 from parallelrun_core.answers.computes import Compute, ComputeList, ComputeNode, ComputeStatus
@@ -93,15 +93,14 @@ def _status(status: Status) -> ComputeStatus:
     )
 
 
-add_routes(
-    router,
-    "/computes",
-    "compute",
-    Path(alias="compute", description="Name of a compute.", pattern=NAME_PATTERN, examples=["cpu-cluster"]),
+DefinitionRoutes(
+    path="/computes",
+    noun="compute",
+    name=Path(alias="compute", description="Name of a compute.", pattern=NAME_PATTERN, examples=["cpu-cluster"]),
     models=(Compute, ComputeList),
     service=lambda context: context.computes,
-    shown=lambda compute: _shown(compute, None),
-    shown_now=_shown_now,
+    answer=lambda compute: _shown(compute, None),
+    answer_now=_shown_now,
     texts=(
         "All computes, by name.",
         "Return one compute with its status: its nodes, what they wait for, and when its engine is asked again.",
@@ -115,4 +114,4 @@ add_routes(
     body=_BODY,
     is_for_operators=True,
     remove_problems=(403, 404, 409),
-)
+).add_to(router)

@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 
 from fastapi import APIRouter, Path
 
-from parallelrun_api.routes.definitions import add_routes
+from parallelrun_api.routes.definition_routes import DefinitionRoutes
 from parallelrun_api.routes.responses import document_body
 from parallelrun_core.answers.cluster import Datastore, DatastoreList
 from parallelrun_core.datastores.definition import NAME_PATTERN, OF_TYPE
@@ -43,14 +43,13 @@ def _shown(datastore: Definition) -> Datastore:
     )
 
 
-add_routes(
-    router,
-    "/datastores",
-    "datastore",
-    Path(alias="datastore", description="Name of a datastore.", pattern=NAME_PATTERN, examples=["images"]),
+DefinitionRoutes(
+    path="/datastores",
+    noun="datastore",
+    name=Path(alias="datastore", description="Name of a datastore.", pattern=NAME_PATTERN, examples=["images"]),
     models=(Datastore, DatastoreList),
     service=lambda context: context.datastores,
-    shown=_shown,
+    answer=_shown,
     texts=(
         "All datastores, by name.",
         "Return one datastore. No answer ever has its credentials: the server doesn't know them.",
@@ -62,4 +61,4 @@ add_routes(
     removed="It is gone. What is in the store stays.",
     body=_BODY,
     remove_problems=(403, 404, 409),
-)
+).add_to(router)

@@ -9,9 +9,9 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer, no_content
-from parallelrun_api.routes.accepting import IdempotencyKey, accepted, document_and_files
-from parallelrun_api.routes.definitions import add_routes
+from parallelrun_api.routes.definition_routes import DefinitionRoutes
 from parallelrun_api.routes.responses import TraceParent, document_body, problems, zip_form
+from parallelrun_api.routes.submitting import IdempotencyKey, accepted, document_and_files
 from parallelrun_api.submission.upload import (
     read_document,
 )
@@ -53,14 +53,13 @@ Name = Annotated[str, Path(description="Name of a batch endpoint.", pattern=NAME
 Deployment = Annotated[str, Path(description="Name of a deployment.", pattern=NAME_PATTERN, examples=["blue"])]
 
 
-add_routes(
-    router,
-    "/batch-endpoints",
-    "batch endpoint",
-    Path(alias="endpoint", description="Name of a batch endpoint.", pattern=NAME_PATTERN, examples=["iris"]),
+DefinitionRoutes(
+    path="/batch-endpoints",
+    noun="batch endpoint",
+    name=Path(alias="endpoint", description="Name of a batch endpoint.", pattern=NAME_PATTERN, examples=["iris"]),
     models=(BatchEndpoint, BatchEndpointList),
     service=lambda context: context.endpoints,
-    shown=lambda endpoint: endpoint,
+    answer=lambda endpoint: endpoint,
     texts=(
         "All batch endpoints, by name.",
         "Return one batch endpoint, with the names of its deployments.",
@@ -71,7 +70,7 @@ add_routes(
     removed="It is gone, with its deployments. Their jobs stay.",
     body=document_body(_ENDPOINT, "A document."),
     convertor=":job",
-)
+).add_to(router)
 
 
 @router.post(

@@ -22,9 +22,9 @@ from parallelrun_api.http.paging import (
     encode_token,
     page_answer,
 )
-from parallelrun_api.routes.accepting import IdempotencyKey, accepted
 from parallelrun_api.routes.job_queries import job_filter_of, job_query
 from parallelrun_api.routes.responses import JobId, TraceParent, document_body, problems, zip_form
+from parallelrun_api.routes.submitting import IdempotencyKey, accepted
 from parallelrun_api.submission.upload import read_upload
 from parallelrun_api.views.job_search import JobQuery
 from parallelrun_api.views.jobs import JobFilter

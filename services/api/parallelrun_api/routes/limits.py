@@ -6,7 +6,7 @@ from typing import Final
 
 from fastapi import APIRouter, Path
 
-from parallelrun_api.routes.definitions import add_routes
+from parallelrun_api.routes.definition_routes import DefinitionRoutes
 from parallelrun_api.routes.responses import document_body
 from parallelrun_core.answers.cluster import RateLimit, RateLimitList
 from parallelrun_core.limits.definition import NAME_PATTERN, Limit
@@ -22,14 +22,13 @@ def _shown(limit: Limit) -> RateLimit:
     return RateLimit(**limit.model_dump())
 
 
-add_routes(
-    router,
-    "/limits",
-    "limit",
-    Path(alias="limit", description="Name of a limit.", pattern=NAME_PATTERN, examples=["openai"]),
+DefinitionRoutes(
+    path="/limits",
+    noun="limit",
+    name=Path(alias="limit", description="Name of a limit.", pattern=NAME_PATTERN, examples=["openai"]),
     models=(RateLimit, RateLimitList),
     service=lambda context: context.limits,
-    shown=_shown,
+    answer=_shown,
     texts=(
         "All limits, by name.",
         "Return one limit.",
@@ -38,4 +37,4 @@ add_routes(
     ),
     removed="It is gone.",
     body=_BODY,
-)
+).add_to(router)

@@ -11,8 +11,8 @@ from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer, no_content
 from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, page_answer
 from parallelrun_api.people.person import CURRENT
-from parallelrun_api.routes.accepting import IdempotencyKey, accepted, document_and_files
 from parallelrun_api.routes.responses import document_body, problems, zip_form
+from parallelrun_api.routes.submitting import IdempotencyKey, accepted, document_and_files
 from parallelrun_api.schedules import shown
 from parallelrun_core.answers.jobs import Job
 from parallelrun_core.answers.schedules import FirePage, Schedule, SchedulePage

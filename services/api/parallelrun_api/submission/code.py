@@ -7,21 +7,18 @@ pipeline, each step's `code` names a folder, relative to the top of the zip.
 from __future__ import annotations
 
 import os
-import secrets
-import shutil
 import zipfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
 from parallelrun_api.submission.step_problems import Names, StepProblems
 from parallelrun_core.code.entry_script_check import check_entry_script
 from parallelrun_core.code.snapshots import snapshot_folder, snapshot_nothing, snapshot_zip
-from parallelrun_core.code.stored import add_snapshot, list_of
+from parallelrun_core.code.stored import add_snapshot, folder_beside, list_of
 from parallelrun_core.durable_files import sync_file, sync_folder, sync_tree
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.layout import code_store, make_store
+from parallelrun_core.layout import code_store
 from parallelrun_core.names.assets import stored_code
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.pipeline_steps import LeafStep
@@ -39,7 +36,7 @@ def store_code(root: Path, spec: JobSpec, archive: IO[bytes] | None, rule: PathR
         InvalidInput: it can't be stored, or the entry script can't be run. Nothing is left of it.
     """
     store = code_store(root)
-    with _folder_beside(store) as beside:
+    with folder_beside(store) as beside:
         if archive is not None:
             archive.seek(0)
             name = snapshot_zip(archive, beside)
@@ -65,7 +62,7 @@ def store_steps_code(
     store = code_store(root)
     snapshots: dict[str, str] = {}
     names: dict[Names, str] = {}
-    with _folder_beside(store) as beside:
+    with folder_beside(store) as beside:
         sent = _unpacked(archive, beside)
         for step in steps:
             code = step.spec.code
@@ -136,15 +133,3 @@ def _move(beside: Path, names: Sequence[str], store: Path) -> None:
     for name in names:
         add_snapshot(beside / name, store)
     sync_folder(store)
-
-
-@contextmanager
-def _folder_beside(store: Path) -> Iterator[Path]:
-    """A private folder on the volume of the store, removed afterwards."""
-    make_store(store)
-    beside = store / f".incoming-{secrets.token_hex(8)}"
-    beside.mkdir(mode=0o700)
-    try:
-        yield beside
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)

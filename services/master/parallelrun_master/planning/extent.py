@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import random
-import resource
 import sys
 import tempfile
 import time
@@ -97,10 +96,7 @@ def extent_of(spec: JobSpec, folder: Path, listing_s: float = _LISTING_S, rule: 
 def main() -> int:
     """Answer one request."""
     request = msgspec.json.decode(sys.stdin.buffer.read(), type=ExtentRequest)
-    bounds, rule = request.bounds, None
-    if bounds is not None:
-        resource.setrlimit(resource.RLIMIT_DATA, (bounds.memory_bytes, bounds.memory_bytes))
-        rule = PathRule(Path(bounds.root), bounds.places)
+    rule = request.bounds.impose() if request.bounds is not None else None
     spec = JobSpec.model_validate(request.spec)
     with tempfile.TemporaryDirectory(prefix="parallelrun-plan-") as folder:
         try:

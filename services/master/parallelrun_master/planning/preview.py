@@ -7,7 +7,6 @@ for each input that the job cuts.
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import tempfile
 import time
@@ -147,13 +146,10 @@ def _bounded(previews: list[InputPreview]) -> list[InputPreview]:
 def main() -> int:
     """Answer one request."""
     request = msgspec.json.decode(sys.stdin.buffer.read(), type=PreviewRequest)
-    bounds, rule = request.bounds, None
-    if bounds is not None:
-        resource.setrlimit(resource.RLIMIT_DATA, (bounds.memory_bytes, bounds.memory_bytes))
-        rule = PathRule(Path(bounds.root), bounds.places)
+    rule = request.bounds.impose() if request.bounds is not None else None
     spec = JobSpec.model_validate(request.spec)
     previews = list(preview(spec, request.rows, guesses=request.guesses, rule=rule))
-    sys.stdout.buffer.write(msgspec.json.encode(previews if bounds is None else _bounded(previews)))
+    sys.stdout.buffer.write(msgspec.json.encode(previews if rule is None else _bounded(previews)))
     return 0
 
 

@@ -14,10 +14,9 @@ from typing import Any, Final, Literal
 
 from parallelrun_core.azure.bindings import parent_key, step_output
 from parallelrun_core.azure.findings import Findings, quoted
-from parallelrun_core.azure.part import DocumentPart
+from parallelrun_core.azure.part import DocumentPart, Label
 from parallelrun_core.azure.pipelines.wiring import IF_ELSE, RawStep
 from parallelrun_core.azure.scope import LATER, Fields
-from parallelrun_core.azure.v2_models import Label
 from parallelrun_core.spec.expressions import is_expression, only_expression, same_name, step_reference
 from parallelrun_core.spec.later_inputs import StepOutput
 from parallelrun_core.spec.pipeline import Condition

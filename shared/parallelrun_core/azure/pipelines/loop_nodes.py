@@ -10,10 +10,10 @@ from pydantic import Field, StrictInt
 
 from parallelrun_core.azure import bindings
 from parallelrun_core.azure.findings import Findings, as_mapping, quoted
-from parallelrun_core.azure.part import DocumentPart
+from parallelrun_core.azure.part import DocumentPart, Label
 from parallelrun_core.azure.pipelines.wiring import LOOPS, PARALLEL_FOR, RUN_NOTHING, RawStep
 from parallelrun_core.azure.scope import Fields
-from parallelrun_core.azure.v2_models import LITERAL_TYPES, GivenInput, Label
+from parallelrun_core.azure.v2_models import LITERAL_TYPES, GivenInput
 from parallelrun_core.spec.expressions import only_expression, same_name, step_reference
 from parallelrun_core.spec.later_inputs import PipelineInput, StepInput
 from parallelrun_core.spec.pipeline import MAX_TURNS, Step

@@ -12,7 +12,8 @@ from typing import Any, Final
 from parallelrun_core.computes.containers import Containers
 from parallelrun_core.computes.launch import Launch
 from parallelrun_core.names.computes import built_image_of
-from parallelrun_provisioner.engines.docker.settings import DockerSettings, Mount, words
+from parallelrun_provisioner.engines.docker.settings import DockerSettings, Mount
+from parallelrun_provisioner.engines.image_settings import words
 from parallelrun_provisioner.engines.interface import KIT, PROGRAM, LaunchRefused
 
 CLUSTER: Final = "parallelrun.cluster"

@@ -16,7 +16,8 @@ from parallelrun_provisioner.engines.docker.client import Connection, refusing, 
 from parallelrun_provisioner.engines.docker.container import CLUSTER, COMPUTE, IMAGE, LAUNCH, container
 from parallelrun_provisioner.engines.docker.fetching import Fetches
 from parallelrun_provisioner.engines.docker.kit import fill
-from parallelrun_provisioner.engines.docker.settings import DockerSettings, words
+from parallelrun_provisioner.engines.docker.settings import DockerSettings
+from parallelrun_provisioner.engines.image_settings import words
 from parallelrun_provisioner.engines.interface import (
     EngineEnvironment,
     EngineError,

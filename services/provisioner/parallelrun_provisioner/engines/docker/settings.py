@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pydantic import Field, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
 
-from parallelrun_provisioner.policy.images import is_allowed
+from parallelrun_provisioner.engines.image_settings import ImageSettings, parsed_mount, words
 
 
 class Mount(NamedTuple):
@@ -34,25 +34,14 @@ class Mount(NamedTuple):
         Raises:
             ValueError: it is neither.
         """
-        source, target, mode = [*text.split(":"), "", ""][:3]
-        if text.count(":") > 2 or not source or not target.startswith("/") or mode not in ("", "ro", "rw"):
-            raise ValueError(f"{text!r} is no volume, such as data:/data or /srv/inputs:/inputs:ro")
-        return cls(source, target, mode == "ro")
+        return cls(*parsed_mount(text, "volume", "data:/data or /srv/inputs:/inputs:ro"))
 
 
-class DockerSettings(BaseSettings):
+class DockerSettings(ImageSettings):
     """Settings of the provisioner for the engines `docker` and `swarm`; lists have ',' between their entries."""
 
-    model_config = SettingsConfigDict(
-        env_prefix="PARALLELRUN_DOCKER_", frozen=True, extra="ignore", use_attribute_docstrings=True
-    )
+    model_config = SettingsConfigDict(env_prefix="PARALLELRUN_DOCKER_")
 
-    image: str = "parallelrun-agent"
-    """The image of nodes whose compute names none."""
-    images: str = ""
-    """Images that computes and jobs may name besides, as patterns such as `registry.example.org/team/*`: `*` stands for
-    one part of a path, `**` for any number; without a host, they are Docker Hub's. Who makes an image that is a node
-    can do there what its agent can: allow only those that you trust."""
     builds: bool = False
     """True if images may be built for jobs, by Dockerfiles of theirs: of whatever their makers want, as above."""
     build_seconds: float = Field(default=3600, gt=0)
@@ -108,12 +97,3 @@ class DockerSettings(BaseSettings):
     @property
     def mounts(self) -> list[Mount]:
         return [Mount.parse(each) for each in words(self.volumes)]
-
-    def allows(self, image: str) -> bool:
-        """Return whether nodes may be of this image."""
-        return image == self.image or is_allowed(image, words(self.images))
-
-
-def words(text: str) -> list[str]:
-    """The entries of a list."""
-    return [word.strip() for word in text.split(",") if word.strip()]

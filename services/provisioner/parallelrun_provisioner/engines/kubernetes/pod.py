@@ -11,8 +11,9 @@ from typing import Any, Final
 
 from parallelrun_core.computes.kinds.kubernetes import KubernetesCompute, Placement
 from parallelrun_core.computes.launch import Launch
+from parallelrun_provisioner.engines.image_settings import words
 from parallelrun_provisioner.engines.interface import KIT, PROGRAM, LaunchRefused
-from parallelrun_provisioner.engines.kubernetes.settings import KubernetesSettings, words
+from parallelrun_provisioner.engines.kubernetes.settings import KubernetesSettings
 
 CLUSTER: Final = "parallelrun.io/cluster"
 COMPUTE: Final = "parallelrun.io/compute"

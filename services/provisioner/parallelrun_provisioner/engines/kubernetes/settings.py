@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from pydantic import Field, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
 
-from parallelrun_provisioner.policy.images import is_allowed
+from parallelrun_provisioner.engines.image_settings import ImageSettings, parsed_mount, words
 
 
 class VolumeClaim(NamedTuple):
@@ -25,29 +25,18 @@ class VolumeClaim(NamedTuple):
         Raises:
             ValueError: it is neither.
         """
-        name, target, mode = [*text.split(":"), "", ""][:3]
-        if text.count(":") > 2 or not name or not target.startswith("/") or mode not in ("", "ro", "rw"):
-            raise ValueError(f"{text!r} is no claim, such as parallelrun-data:/data or inputs:/inputs:ro")
-        return cls(name, target, mode == "ro")
+        return cls(*parsed_mount(text, "claim", "parallelrun-data:/data or inputs:/inputs:ro"))
 
 
-class KubernetesSettings(BaseSettings):
+class KubernetesSettings(ImageSettings):
     """Settings of the provisioner for the engine `kubernetes`; lists have ',' between their entries."""
 
-    model_config = SettingsConfigDict(
-        env_prefix="PARALLELRUN_KUBERNETES_", frozen=True, extra="ignore", use_attribute_docstrings=True
-    )
+    model_config = SettingsConfigDict(env_prefix="PARALLELRUN_KUBERNETES_")
 
     kubeconfig: Path | None = None
     """File that says where the API is; the service account that is mounted into the provisioner's Pod when not set."""
     namespace: str = ""
     """Namespace of the nodes; that of the service account, or of the file's context, when not set."""
-    image: str = "parallelrun-agent"
-    """The image of nodes whose compute names none."""
-    images: str = ""
-    """Images that computes and jobs may name besides, as patterns such as `registry.example.org/team/*`: `*` stands for
-    one part of a path, `**` for any number; without a host, they are Docker Hub's. Who makes an image that is a node
-    can do there what its agent can: allow only those that you trust."""
     kit: str = ""
     """The image with the agent for nodes of other images, from which each such Pod copies it. Empty: jobs can't name
     images."""
@@ -81,12 +70,3 @@ class KubernetesSettings(BaseSettings):
     @property
     def claims(self) -> list[VolumeClaim]:
         return [VolumeClaim.parse(each) for each in words(self.volumes)]
-
-    def allows(self, image: str) -> bool:
-        """Return whether nodes may be of this image."""
-        return image == self.image or is_allowed(image, words(self.images))
-
-
-def words(text: str) -> list[str]:
-    """The entries of a list."""
-    return [word.strip() for word in text.split(",") if word.strip()]

@@ -17,7 +17,8 @@ from parallelrun_provisioner.engines.docker.container import (
     program,
     seen,
 )
-from parallelrun_provisioner.engines.docker.settings import DockerSettings, words
+from parallelrun_provisioner.engines.docker.settings import DockerSettings
+from parallelrun_provisioner.engines.image_settings import words
 from parallelrun_provisioner.engines.interface import KIT, LaunchRefused
 
 # Where a swarm puts secrets: the folder of that name in our image is closed to an agent that stays root.
