@@ -89,27 +89,20 @@ class Unavailable(ApiError, core.Unavailable):
     """The server can't do this right now."""
 
 
-class ConnectionFailed(ParallelRunError):
+class ConnectionFailed(ParallelRunError, code="connection_failed", retryable=True):
     """The server can't be reached."""
 
-    code = "connection_failed"
-    retryable = True
 
-
-class TimedOut(ParallelRunError):
+class TimedOut(ParallelRunError, code="timed_out"):
     """The job hasn't ended within the time given; it continues."""
 
-    code = "timed_out"
 
-
-class JobFailed(ParallelRunError):
+class JobFailed(ParallelRunError, code="job_failed"):
     """The job failed. The text says why, which log to open, and what to do.
 
     Args:
         logs: the folder of its logs, if they are on this machine.
     """
-
-    code = "job_failed"
 
     def __init__(self, job: Job, *, logs: Path | None = None) -> None:
         failure = job.failure
@@ -120,20 +113,16 @@ class JobFailed(ParallelRunError):
         self.job = job
 
 
-class JobCanceled(ParallelRunError):
+class JobCanceled(ParallelRunError, code="job_canceled"):
     """The job was canceled."""
-
-    code = "job_canceled"
 
     def __init__(self, job: Job) -> None:
         super().__init__(f"Job {job.id} was canceled.")
         self.job = job
 
 
-class ClusterFailed(ParallelRunError):
+class ClusterFailed(ParallelRunError, code="cluster_failed"):
     """The embedded cluster doesn't work."""
-
-    code = "cluster_failed"
 
 
 _BY_STATUS: dict[int, type[ApiError]] = {

@@ -1,21 +1,7 @@
-"""Every error that a user or another service can get.
+"""Every error that a user or another service can get. Each is declared in one line: its base, its `code` for programs,
+and the status of an answer of the API with it. Its docstring is the sentence for people, where none is given.
 
-    ParallelRunError
-    ├── InvalidInput            the request or the job spec is wrong                        422
-    │   └── UnsafePath          a path or an archive member leaves its allowed folder       422
-    ├── Unauthorized            the bearer token is missing or wrong                        401
-    ├── NotFound                no such job, log, output or node                            404
-    │   └── UnknownAsset        no such asset (names/assets.py)                             404
-    │       └── UnknownVersion  it has no such version or label                             404
-    ├── Conflict                the state of the job doesn't allow this                     409
-    ├── Unavailable             Redis or the shared folder can't be reached right now       503
-    ├── NoRoom                  there is too little free space on the cluster's volume      507
-    ├── NewerSchema             a newer release has written this                            409
-    ├── CorruptLog              a record log or message can't be read                       500
-    └── Fenced                  another process has taken over                              409
-
-Each class has a stable `code` for programs; the message is for people. `problems` carries one
-entry per wrong field, so that a user sees all of them at once, not one per attempt.
+`problems` carries one entry per wrong field, so that a user sees all of them at once, not one per attempt.
 """
 
 from __future__ import annotations
@@ -46,6 +32,13 @@ class ParallelRunError(Exception):
     http_status = 500
     retryable = False
 
+    def __init_subclass__(cls, *, code: str = "", http_status: int = 0, retryable: bool | None = None) -> None:
+        super().__init_subclass__()
+        declared = {"code": code or None, "http_status": http_status or None, "retryable": retryable}
+        for name, value in declared.items():
+            if value is not None:
+                setattr(cls, name, value)
+
     def __init__(self, message: str = "", *, problems: tuple[Problem, ...] = ()) -> None:
         self.problems = problems
         self.message = message or "; ".join(map(str, problems)) or (type(self).__doc__ or "").strip()
@@ -59,11 +52,8 @@ class ParallelRunError(Exception):
             self.args = (self.message,)
 
 
-class InvalidInput(ParallelRunError):
+class InvalidInput(ParallelRunError, code="invalid_input", http_status=422):
     """The request is not valid."""
-
-    code = "invalid_input"
-    http_status = 422
 
     @classmethod
     def at(cls, pointer: str, message: str, hint: str = "") -> InvalidInput:
@@ -71,64 +61,37 @@ class InvalidInput(ParallelRunError):
         return cls(problems=(Problem(pointer=pointer, message=message, hint=hint),))
 
 
-class UnsafePath(InvalidInput):
+class UnsafePath(InvalidInput, code="unsafe_path"):
     """The path leaves the folder that it must stay in."""
 
-    code = "unsafe_path"
 
-
-class Unauthorized(ParallelRunError):
+class Unauthorized(ParallelRunError, code="unauthorized", http_status=401):
     """The bearer token is missing or wrong."""
 
-    code = "unauthorized"
-    http_status = 401
 
-
-class NotFound(ParallelRunError):
+class NotFound(ParallelRunError, code="not_found", http_status=404):
     """There is no such job, file or node."""
 
-    code = "not_found"
-    http_status = 404
 
-
-class Conflict(ParallelRunError):
+class Conflict(ParallelRunError, code="conflict", http_status=409):
     """The current state doesn't allow this."""
 
-    code = "conflict"
-    http_status = 409
 
-
-class Unavailable(ParallelRunError):
+class Unavailable(ParallelRunError, code="unavailable", http_status=503, retryable=True):
     """Redis or the shared folder can't be reached right now."""
 
-    code = "unavailable"
-    http_status = 503
-    retryable = True
 
-
-class NoRoom(ParallelRunError):
+class NoRoom(ParallelRunError, code="no_room", http_status=507, retryable=True):
     """There is too little free space on the cluster's volume."""
 
-    code = "no_room"
-    http_status = 507
-    retryable = True
 
-
-class NewerSchema(ParallelRunError):
+class NewerSchema(ParallelRunError, code="newer_schema", http_status=409):
     """A newer release of ParallelRun has written this; this one can't read it."""
 
-    code = "newer_schema"
-    http_status = 409
 
-
-class CorruptLog(ParallelRunError):
+class CorruptLog(ParallelRunError, code="corrupt_log"):
     """A record can't be read."""
 
-    code = "corrupt_log"
 
-
-class Fenced(ParallelRunError):
+class Fenced(ParallelRunError, code="fenced", http_status=409):
     """Another process has taken over."""
-
-    code = "fenced"
-    http_status = 409

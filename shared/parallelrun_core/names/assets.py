@@ -101,10 +101,8 @@ class Asset(msgspec.Struct, kw_only=True, frozen=True):
         return f"azureml:{self.name}:{self.version}"
 
 
-class UnknownAsset(NotFound):
+class UnknownAsset(NotFound, code="unknown_asset"):
     """No asset has this name."""
-
-    code = "unknown_asset"
 
     @classmethod
     def called(cls, text: str, message: str, hint: str) -> Self:
@@ -112,10 +110,8 @@ class UnknownAsset(NotFound):
         return cls(problems=(Problem(pointer="", message=f"{text!r}: {message}", hint=hint),))
 
 
-class UnknownVersion(UnknownAsset):
+class UnknownVersion(UnknownAsset, code="unknown_version"):
     """The asset has no such version or label."""
-
-    code = "unknown_version"
 
 
 class Names(Protocol):

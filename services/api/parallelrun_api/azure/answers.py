@@ -27,11 +27,8 @@ _CODES: Final = {
 }  # fmt: skip
 
 
-class NotSupported(HttpError):
+class NotSupported(HttpError, code="not_supported", http_status=501):
     """ParallelRun has nothing like this."""
-
-    code = "not_supported"
-    http_status = 501
 
 
 def answer(value: object, status: int = 200) -> Response:

@@ -26,11 +26,8 @@ _OF_ALL: Final = frozenset({"asset", "datastore"})
 _JOBS: Final = 10_000
 
 
-class NotAllowed(ParallelRunError):
+class NotAllowed(ParallelRunError, code="not_allowed", http_status=403):
     """The token may not do this, or the thing belongs to somebody else."""
-
-    code = "not_allowed"
-    http_status = 403
 
 
 class Subject(NamedTuple):

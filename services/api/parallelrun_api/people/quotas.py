@@ -35,12 +35,8 @@ _STEP: Final = "\0"
 _JOBS: Final = 10_000
 
 
-class QuotaExceeded(ParallelRunError):
+class QuotaExceeded(ParallelRunError, code="quota_exceeded", http_status=429, retryable=True):
     """The person has as many jobs as they may have, or has submitted too many in a minute."""
-
-    code = "quota_exceeded"
-    http_status = 429
-    retryable = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -177,8 +177,5 @@ def _properties(content: Content) -> dict[str, str]:
     return {"Content-Length": str(content.size), "ETag": tag, "Last-Modified": changed, "x-ms-creation-time": changed}
 
 
-class AlreadyThere(HttpError):
+class AlreadyThere(HttpError, code="conflict", http_status=409):
     """There is such a blob already."""
-
-    code = "conflict"
-    http_status = 409

@@ -45,11 +45,8 @@ _FOLDER: Final = 0o755
 _WAY_THROUGH: Final = 0o711
 
 
-class OverQuota(InvalidInput):
+class OverQuota(InvalidInput, code="over_quota", http_status=413):
     """There is no room for more uploads."""
-
-    code = "over_quota"
-    http_status = 413
 
 
 class BlobStore:
