@@ -39,7 +39,8 @@ def test_a_service_that_has_its_mark_in_its_environment_only_is_found(supervisor
 def test_a_guard_that_takes_any_word_for_its_mark_is_found(mark: str) -> None:
     def anywhere(mark: str) -> list[int]:
         word = guard.option(mark)[1].encode()
-        return [int(path.parent.name) for path in Path("/proc").glob("[0-9]*/cmdline") if word in _words(path)]
+        processes = [path.name for path in Path("/proc").glob("[0-9]*")]
+        return [int(process) for process in processes if word in _words(process, "cmdline")]
 
     with replaced("parallelrun.embedded.guard:marked", anywhere), expect_failure():
         supervising.test_a_process_that_only_looks_like_ours_is_left_alone(("-c", "{sleep}", "{option}"), mark)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+import parallelrun.client  # noqa: F401 - now, while `launch` spares it what no service needs
 from parallelrun.background.lock import FolderLock
 from parallelrun.background.state import BackgroundCluster, lock_file, requested_nodes_file, state_file
 from parallelrun.embedded.background import WAKE_UP

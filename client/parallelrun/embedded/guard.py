@@ -8,27 +8,23 @@ As a program, `python guard.py MARK FOLDER`, it guards a cluster. A byte on stdi
 in order. If stdin ends without one, the cluster's owner was killed: the services, which the kernel has signaled, get
 some time to end; then every process with the mark is killed, and the folder is removed.
 
-Standard library only: a guard starts with every cluster, and should cost next to nothing.
+Standard library only, and most of it once it is needed: a guard starts with every cluster, should cost next to nothing,
+and stays for as long as the cluster does.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
-import shutil
-import signal
 import sys
 import time
-from pathlib import Path
-from typing import Final
 
-GRACE_S: Final = 7.0
+GRACE_S = 7.0
 """How long services may take to end after their owner was killed."""
 
-_PROCESSES: Final = Path("/proc")
-_PATIENCE_S: Final = 5.0
-_POLL_EVERY_S: Final = 0.01
-_POLL_IN_PEACE_S: Final = 0.1
+_PROCESSES = "/proc"
+_PATIENCE_S = 5.0
+_POLL_EVERY_S = 0.01
+_POLL_IN_PEACE_S = 0.1
 
 
 def option(mark: str) -> tuple[str, str]:
@@ -41,36 +37,44 @@ def marked(mark: str) -> list[int]:
 
     Always empty on systems other than Linux, which don't say.
     """
+    if not os.path.isdir(_PROCESSES):
+        return []
     mark_bytes, as_option = os.fsencode(mark), [os.fsencode(word) for word in option(mark)]
     return [
-        int(process.name)
-        for process in _PROCESSES.glob("[0-9]*")
+        int(name)
+        for name in os.listdir(_PROCESSES)  # noqa: PTH208 - pathlib would be most of a guard's memory
         # Further back, it is a word of somebody who looks for such processes.
-        if mark_bytes in _words(process / "environ") or _words(process / "cmdline")[1:3] == as_option
+        if name.isdigit() and (mark_bytes in _words(name, "environ") or _words(name, "cmdline")[1:3] == as_option)
     ]
 
 
-def _words(path: Path) -> list[bytes]:
+def _words(process: str, name: str) -> list[bytes]:
     try:
-        return path.read_bytes().split(b"\0")
+        with open(f"{_PROCESSES}/{process}/{name}", "rb") as file:
+            return file.read().split(b"\0")
     except OSError:
         return []  # another user's, hidden, or gone
 
 
 def kill_marked(mark: str) -> None:
     """Kill all marked processes, and those that they start meanwhile."""
+    import signal
+    from contextlib import suppress
+
     deadline = time.monotonic() + _PATIENCE_S
     while (pids := marked(mark)) and time.monotonic() < deadline:
         for pid in pids:
-            with contextlib.suppress(ProcessLookupError):
+            with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(_POLL_EVERY_S)  # they are not our children, so there is nothing to wait for
 
 
 def guard(mark: str, folder: str) -> None:
     """Wait until the owner has stopped in order or was killed; in the second case, end what it left behind."""
-    if os.read(sys.stdin.fileno(), 1):
+    if os.read(0, 1):
         return
+    import shutil
+
     deadline = time.monotonic() + GRACE_S
     while marked(mark) and time.monotonic() < deadline:
         time.sleep(_POLL_IN_PEACE_S)

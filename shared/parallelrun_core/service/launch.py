@@ -18,8 +18,8 @@ from typing import Any, Final, cast
 
 from parallelrun_core.service.import_path import put_python_path_last
 
-_SPARED: Final = ("rich", "opentelemetry.sdk.metrics")
-"""What structlog and redis-py import if it is installed, for what no service asks of them: a tenth of all imports."""
+_SPARED: Final = ("httpx._main", "opentelemetry.sdk.metrics", "rich")
+"""What httpx, redis-py and structlog import if it is installed, for what no service asks of them: a tenth of all."""
 
 
 def main() -> None:

@@ -35,6 +35,8 @@ PADDING: Final = "-" * 2048
 """Room for the command lines of services, see `show_as`."""
 PACKET_BYTES: Final = 64
 _SHARED: Final = (
+    "parallelrun_core.assets.catalog",
+    "parallelrun_core.code.stored",
     "parallelrun_core.computes.catalog",
     "parallelrun_core.datastores.registry",
     "parallelrun_core.folder.decided",
@@ -45,10 +47,15 @@ _SHARED: Final = (
     "parallelrun_core.folder.unreadable",
     "parallelrun_core.hosting.health",
     "parallelrun_core.hosting.settings",
+    "parallelrun_core.intake.reopening",
+    "parallelrun_core.limits.definition",
     "parallelrun_core.mltable.input_plan",
+    "parallelrun_core.mltable.plan",
     "parallelrun_core.pipelines.outputs",
     "parallelrun_core.pipelines.standing",
     "parallelrun_core.store.fitness",
+    "parallelrun_core.store.job_views",
+    "parallelrun_core.store.leader_queue",
     "parallelrun_core.store.nodes",
     "parallelrun_core.store.outcome_stream",
     "parallelrun_core.store.provisioning",

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from parallelrun_core.computes.definition import Compute
+if TYPE_CHECKING:
+    from parallelrun_core.computes.definition import Compute  # the names alone are read by processes without pydantic
 
 MANUAL: Final = "manual"
 """The kind whose nodes people start."""
