@@ -6,6 +6,7 @@ Throughput is what the service counts, from the first call that begins to the la
 in neither. `ratio_whole` has all of it: a job from its submission to its end, a loop from its start to its rows;
 `ratio_to_ray_whole` the same of Ray, whose session is started each time. As the service answers after 50 ms, nobody has
 more than 1,280 calls in a second with 64 in flight: on an idle machine all come near that, and no ratio says more.
+`ratio_as_it_is` compares what users get who choose no number: `mini_batches_in_flight: auto` with Ray Data's own.
 
 `batching`: an engine of which a step takes as long for 64 requests as for one, beside one mini-batch at a time.
 `rate_used`, `rate_peak`: the shares of a limit that four workers on two nodes use, in the sliding window of a minute
@@ -22,7 +23,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from benchmarks import Size, data
 from benchmarks.jobs import Jobs
@@ -32,9 +33,13 @@ from benchmarks.waits import rate, scripts
 from benchmarks.waits.service import Service
 from tests.chaos import waiting
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 _IN_FLIGHT: Final = 32
 _BATCHING: Final = 64
 _WORKERS: Final = 2
+_RAYS_IN_FLIGHT: Final = {"RAY_DATA_DEFAULT_ASYNC_ROW_UDF_MAX_CONCURRENCY": str(_IN_FLIGHT)}
 _ROOT: Final = Path(__file__).parents[1]
 
 
@@ -67,9 +72,9 @@ def _throughput(size: Size) -> dict[str, object]:
     paths = sorted(map(str, folder.iterdir()))
     with tempfile.TemporaryDirectory() as name, Service(Path(name)) as service, Jobs(scripts.CALLS) as jobs:
 
-        def job() -> Figures:
+        def job(in_flight: int | str = _IN_FLIGHT) -> Figures:
             done = jobs.run(
-                folder, rows=files, mini_batch_size=1, mini_batches_in_flight=_IN_FLIGHT,
+                folder, rows=files, mini_batch_size=1, mini_batches_in_flight=in_flight,
                 environment_variables={"PORT": str(service.port)},
             )  # fmt: skip
             return {"per_s": service.take_calls().per_s, "wall_s": done.wall_s, "cpu_s": done.cpu_s}
@@ -79,14 +84,14 @@ def _throughput(size: Size) -> dict[str, object]:
             wall_s = _programs(command, [paths[at::_WORKERS] for at in range(_WORKERS)], Path(name), service.port)
             return {"per_s": service.take_calls().per_s, "wall_s": wall_s}
 
-        def ray() -> Figures:
+        def ray(variables: Mapping[str, str] = _RAYS_IN_FLIGHT) -> Figures:
             command = [str(compare.ENVIRONMENT / "bin" / "python"), "-m", "benchmarks.waits.ray_async"]
-            wall_s = _programs(command, [paths], Path(name), service.port)
+            wall_s = _programs(command, [paths], Path(name), service.port, variables)
             return {"per_s": service.take_calls().per_s, "wall_s": wall_s}
 
         systems = {"in flight": job, "loop": loop}
         if size != "tiny" and compare.available():
-            systems["ray"] = ray
+            systems |= {"ray": ray, "auto": lambda: job("auto"), "ray as it is": lambda: ray({})}
         job()  # the first one starts the workers
         service.take_calls()
         comparison = Comparison(systems).run(rounds)
@@ -97,6 +102,7 @@ def _throughput(size: Size) -> dict[str, object]:
         **comparison.ratio("loop", "in flight", "wall_s").fields("ratio_whole"),
         "ratio_to_ray": f"{comparison.ratio('in flight', 'ray', 'per_s').median:.2f}" if is_beside_ray else "-",
         "ratio_to_ray_whole": f"{comparison.ratio('ray', 'in flight', 'wall_s').median:.2f}" if is_beside_ray else "-",
+        "ratio_as_it_is": f"{comparison.ratio('auto', 'ray as it is', 'per_s').median:.2f}" if is_beside_ray else "-",
         "calls": files,
         "rounds": rounds,
     }
@@ -123,8 +129,13 @@ def _batching(size: Size) -> dict[str, str]:
     ).fields("batching", digits=1)
 
 
-def _programs(command: list[str], parts: list[list[str]], scratch: Path, port: int) -> float:
+def _programs(
+    command: list[str], parts: list[list[str]], scratch: Path, port: int, variables: Mapping[str, str] | None = None
+) -> float:
     """Run a program for each part of the paths; returns the seconds until the last has ended.
+
+    Args:
+        variables: what the programs find in their environment, beside ours.
 
     Raises:
         RuntimeError: one has failed, or rows are missing.
@@ -135,8 +146,7 @@ def _programs(command: list[str], parts: list[list[str]], scratch: Path, port: i
         todo, output = scratch / f"{number}.txt", scratch / f"{number}.out"
         todo.write_text("\n".join(paths))
         arguments = [str(port), str(todo), str(_IN_FLIGHT), str(output)]
-        variables = {"RAY_DATA_DEFAULT_ASYNC_ROW_UDF_MAX_CONCURRENCY": str(_IN_FLIGHT)}
-        environment = {**os.environ, **compare.SURROUNDINGS, **variables}
+        environment = {**os.environ, **compare.SURROUNDINGS, **(variables or {})}
         programs.append(subprocess.Popen([*command, *arguments], cwd=_ROOT, env=environment))
         outputs.append(output)
     codes = [program.wait() for program in programs]
