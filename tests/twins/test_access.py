@@ -35,6 +35,7 @@ def test_a_name_of_somebody_else_that_is_answered_is_found() -> None:
         ("a link to sign in that somebody has used", "api.links_once"),
         ("what there was of a job that is deleted", "api.deleted"),
         ("a datastore of the cluster, by the door for another client", "azure.ownership"),
+        ("what all jobs depend on, by who may only submit", "api.ownership"),
     ],
 )
 def test_what_outlives_its_end_is_found(name: str, mechanism: str) -> None:

@@ -41,7 +41,15 @@ def test_names_that_may_lead_anywhere_are_found(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("name", [name for name in stores.BY_NAME if "secret" in name])
+@pytest.mark.parametrize(
+    "name", [name for name in stores.BY_NAME if "another's secret" in name or "its secret" in name]
+)
 def test_secrets_that_are_sent_wherever_a_datastore_says_are_found(name: str) -> None:
     with expect_failure():
         stores.check_attack(name, "datastores.bound")
+
+
+@pytest.mark.integration
+def test_a_folder_of_secrets_that_jobs_may_name_is_found() -> None:
+    with expect_failure():
+        stores.check_attack("the folder of the stores' secrets as an input", "paths.rule")

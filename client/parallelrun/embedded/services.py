@@ -91,6 +91,12 @@ class ClusterLayout:
             folder.mkdir(mode=0o700, exist_ok=True)
 
 
+def _secrets_folder() -> list[str]:
+    """Return the folder of secrets that the user has named for the services; no job may name it."""
+    folder = os.environ.get(_SECRETS_DIR)
+    return [os.path.abspath(folder)] if folder else []
+
+
 def redis_service(server: RedisServer, *, locks: tuple[int, ...] = ()) -> Service:
     """The Redis server, which is stopped last: the others need it until they have ended.
 
@@ -172,7 +178,7 @@ def _api(layout: ClusterLayout, port: int, token: str, environment: Mapping[str,
             **environment,
             "PARALLELRUN_TOKEN": token,
             "PARALLELRUN_ALLOWED_ROOTS": ":".join(EVERYWHERE),  # it is the user's own machine
-            "PARALLELRUN_CLOSED_FOLDERS": ":".join(map(str, layout.closed)),
+            "PARALLELRUN_CLOSED_FOLDERS": ":".join([*map(str, layout.closed), *_secrets_folder()]),
             "PARALLELRUN_AUDIT_LOG": str(layout.logs / "audit.log"),
         },
     )

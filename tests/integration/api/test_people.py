@@ -91,7 +91,7 @@ OPERATOR = "of-the-operator"
 _PLACES = {
     "{job_id}": "{job}", "{schedule}": "nightly", "{endpoint}": "iris", "{deployment}": "blue", "{kind}": "data",
     "{asset}": "rows", "{version}": "1", "{label}": "best", "{path}": "x", "{datastore}": "lake", "{name}": "bert",
-    "{compute}": "pool", "{node}": "n", "{mini_batch}": "0",
+    "{limit}": "api", "{compute}": "pool", "{node}": "n", "{mini_batch}": "0",
 }  # fmt: skip
 
 
@@ -182,7 +182,9 @@ def _check_each_route(people: People, site: Site) -> None:
     paths: dict[str, dict[str, Any]] = accepted(people.operator.get("/v1/openapi.json"))["paths"]
     tried = 0
     for path, methods in paths.items():
-        is_hers = any(place in path for place in ("{job_id}", "{schedule}", "{endpoint}", "{asset}", "{datastore}"))
+        is_hers = any(
+            place in path for place in ("{job_id}", "{schedule}", "{endpoint}", "{asset}", "{datastore}", "{limit}")
+        )
         for method in sorted(set(methods) - {"get", "head", "parameters"}):
             if is_hers and not path.endswith(":invoke"):
                 tried += 1

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import Final
+from typing import Any, Final
 
 import httpx
 
 from tests.acceptance.http_user import HttpUser, zip_of
 from tests.security.attack import Attack, NotPlayable, Target
+from tests.security.attacks.people import two_people
 from tests.security.target import ONE
 
 _CLEARED_UP_S: Final = 60.0
@@ -116,6 +117,32 @@ def _by_the_other_door(target: Target) -> str:
         return "; ".join(answered)
 
 
+def _of_the_cluster(target: Target) -> str:
+    """Change, as somebody who may only submit, what all jobs of the cluster depend on."""
+    with two_people(target) as (_, thief):
+        requests: tuple[tuple[str, str, dict[str, Any] | None], ...] = (
+            ("PUT", "/v1/limits/paid", {"requests_per_minute": 1_000_000}),
+            ("DELETE", "/v1/limits/paid", None),
+            ("PUT", "/v1/quotas/everybody", {"jobs": 0}),
+            ("PUT", f"/v1/quotas/{thief.name}", {"jobs": 1_000_000}),
+            ("DELETE", f"/v1/quotas/{thief.name}", None),
+            ("PUT", f"/v1/tokens/{thief.name}", {"scopes": ["admin"], "replace": True}),
+            ("DELETE", "/v1/tokens/somebody", None),
+            ("PUT", "/v1/computes/pool", {"type": "local", "max_instances": 2}),
+            ("PUT", "/v1/datastores/lake", {"type": "azure_blob", "account_name": "theirs", "container_name": "c"}),
+            ("POST", "/v1/nodes/node000:drain", {}),
+            ("POST", "/v1/admin:prune", {}),
+            ("GET", "/v1/tokens", None),
+            ("GET", "/v1/admin/usage", None),
+        )
+        client = thief.user.client
+        answers = [client.request(method, path, json=body) for method, path, body in requests]
+    answered = [
+        f"{each.request.method} {each.url.path}: {each.status_code}" for each in answers if each.status_code != 403
+    ]
+    return "; ".join(answered)
+
+
 def _browser(target: Target) -> httpx.Client:
     return httpx.Client(base_url=target.url, timeout=20, trust_env=False)
 
@@ -126,5 +153,6 @@ ATTACKS: list[Attack] = [
     Attack("a link to sign in that somebody has used", _link_again),
     Attack("what there was of a job that is deleted", _deleted),
     Attack("a datastore of the cluster, by the door for another client", _by_the_other_door),
+    Attack("what all jobs depend on, by who may only submit", _of_the_cluster),
     Attack("the token in the folder that all share", _token_in_root),
 ]

@@ -81,11 +81,28 @@ def _metadata(target: Target) -> str:
     return ""
 
 
+def _secrets_as_input(target: Target) -> str:
+    """Name the folder of secrets as an input, and let the API show what is in it, too."""
+    if store_of(target) is None:
+        return ""  # secrets are on a volume that the API doesn't have
+    place = f"{target.inputs_there}/../secrets"
+    with HttpUser(target.url, target.token) as user:
+        for path in (place, f"{place}/datastores", f"{place}/datastores/{SECRET_OF_STORE}", f"{place}/*/*"):
+            rows = {"path": path, "transformations": [{"read_delimited": {"delimiter": "~", "header": False}}]}
+            shown = user.client.post("/v1/jobs:preview", json={"inputs": {"rows": rows}}, timeout=60)
+            if shown.is_success or KEY_IN_STORE in shown.text:
+                return f"{path} is shown: {shown.text[:300]}"
+            if submit(user, target, READING, inputs={"data": path})[0] == 202:
+                return f"{path} was accepted as an input"
+    return ""
+
+
 _OTHER = f"attacker{secrets.token_hex(2)}"
 ATTACKS: list[Attack] = [
     Attack("an input whose server redirects to another one", partial(_redirected, 302)),
     Attack("an input whose server redirects to another one, with the method", partial(_redirected, 307)),
     Attack("addresses of a cloud's metadata as inputs and endpoints", _metadata),
+    Attack("the folder of the stores' secrets as an input", _secrets_as_input),
     Attack(
         "a second datastore that has another's secret sent to its server",
         partial(_sent_elsewhere, _OTHER, {"endpoint": "SERVER"}),

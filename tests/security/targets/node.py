@@ -69,6 +69,7 @@ def services(
     with LocalStore() as store:
         cluster.environments["api"]["PARALLELRUN_ALLOWED_ROOTS"] = f"{cluster.home}:{store.roots}"
         cluster.environments["api"]["PARALLELRUN_VISIBILITY"] = "own"
+        cluster.environments["api"]["PARALLELRUN_CLOSED_FOLDERS"] = str(cluster.home / "secrets")
         with cluster:
             yield HttpTarget(
                 name=name,

@@ -21,8 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-_OF_ALL: Final = frozenset({"asset", "datastore"})
+_OF_ALL: Final = frozenset({"asset", "datastore", "limit"})
 """Everybody may see these: they have names so that the jobs of others can name them."""
+_NOUNS: Final = {
+    "job_id": "job", "schedule": "schedule", "endpoint": "batch endpoint", "datastore": "datastore", "limit": "limit",
+}  # fmt: skip
+"""The things in paths of requests, by the parameters with their names."""
 _JOBS: Final = 10_000
 
 
@@ -34,7 +38,7 @@ class Subject(NamedTuple):
     """A thing that belongs to somebody."""
 
     noun: str
-    """job, schedule, batch endpoint, asset or datastore."""
+    """job, schedule, batch endpoint, asset, datastore or limit."""
     name: str
     kind: str = ""
     """The type of an asset."""
@@ -120,7 +124,7 @@ class Access:
                     return self._schedules.get(subject.name).owner
                 case "batch endpoint":
                     return self._endpoints.get(subject.name).owner
-                case "datastore":
+                case "datastore" | "limit":
                     return ""  # they are the cluster's
                 case _:
                     return self._assets.owner_of(subject.kind, subject.name)
@@ -130,17 +134,10 @@ class Access:
 
 def subject_of(path_params: Mapping[str, str]) -> Subject | None:
     """Return what a request to this path is about, if that belongs to somebody."""
-    if job_id := path_params.get("job_id"):
-        return Subject("job", job_id)
-    if schedule := path_params.get("schedule"):
-        return Subject("schedule", schedule)
-    if endpoint := path_params.get("endpoint"):
-        return Subject("batch endpoint", endpoint)
     if asset := path_params.get("asset"):
         return Subject("asset", asset, path_params.get("kind", ""))
-    if datastore := path_params.get("datastore"):
-        return Subject("datastore", datastore)
-    return None
+    subjects = (Subject(noun, name) for parameter, noun in _NOUNS.items() if (name := path_params.get(parameter)))
+    return next(subjects, None)
 
 
 def not_owned(subject: Subject, owner: str) -> NotAllowed:

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Request, Response
 from parallelrun_api.azure.answers import FaceRoute, NotSupported
 from parallelrun_api.azure.auth import BLOBS
 from parallelrun_api.azure.blobs import listing
-from parallelrun_api.azure.blobs.names import OF_OUTPUTS, OF_VERSIONS, UPLOADS, checked_blob, checked_container
+from parallelrun_api.azure.blobs.names import OF_CODE, OF_OUTPUTS, OF_VERSIONS, UPLOADS, checked_blob, checked_container
 from parallelrun_api.azure.blobs.places import open_blob
 from parallelrun_api.azure.blobs.store import MAX_BODY_BYTES
 from parallelrun_api.azure.face import Face, FaceOf
@@ -64,8 +64,8 @@ async def read_blob(container: str, blob: str, request: Request, face: FaceOf) -
 async def write_blob(container: str, blob: str, request: Request, face: FaceOf) -> Response:
     """A blob as a whole, a block, a list of blocks that become a blob, or metadata."""
     container, blob = checked_container(container), checked_blob(blob)
-    if not container.startswith(_WRITABLE) or blob.startswith(OF_OUTPUTS):
-        raise Forbidden("This place shows what jobs have written; it can't be written to.")
+    if not container.startswith(_WRITABLE) or blob.startswith((OF_OUTPUTS, OF_CODE)):
+        raise Forbidden("This place shows what jobs have written, or code of a version; it can't be written to.")
     await run_sync(face.blobs.check_not_closed, container)
     match request.query_params.get("comp", ""):
         case "metadata":
