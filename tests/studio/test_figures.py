@@ -95,7 +95,7 @@ def test_every_figure_of_a_job_is_the_same_wherever_it_is_shown(
     bar = row.locator("td.progress").inner_text()
     assert f"{progress.decided} / {progress.scheduled}" in bar
     assert (f"{failed} failed" in bar) == (failed > 0)
-    assert row.locator("[data-label=items]").inner_text() == str(items)
+    assert row.locator("[data-label=items]").inner_text().split() == [str(items), *([str(lost), "failed"] * (lost > 0))]
     assert row.locator("[data-label=pace]").inner_text() == tiles["Pace"]
     assert tiles["Took"].partition(" waited")[0] in row.inner_text()
 
@@ -116,6 +116,8 @@ def test_every_figure_of_a_job_is_the_same_wherever_it_is_shown(
     whole = rest(shown, f"/jobs/{job.id}/figures")
     assert (whole["items"], whole["failed_mini_batches"], whole["rows"]) == (items, failed, progress.rows)
     assert whole["items_per_s"] == pytest.approx(pace.items_per_s, rel=0.02)
+    if progress.items_found == progress.scheduled:  # one item in each mini-batch
+        assert whole["mini_batches_per_s"] == pytest.approx(whole["items_per_s"])
     assert whole["took_s"] == pytest.approx(took_s, abs=0.01)
     (summary,) = rest(shown, f"/job-summaries?q={job.id}")["items"]
     counts = summary["counts"]

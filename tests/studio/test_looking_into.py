@@ -103,6 +103,11 @@ def test_tries_stand_side_by_side_and_mini_batches_are_those_of_one_worker(opene
     tries = page.locator(".tries > li")
     tries.nth(2).wait_for()
     first, second, _ = tries.evaluate_all("all => all.map((each) => each.getBoundingClientRect().toJSON())")
+    title = page.get_by_role("heading", name="Mini-batch 1").bounding_box()
+    inputs = page.locator("div.inputs").bounding_box()
+    assert title is not None
+    assert inputs is not None
+    assert title["y"] + title["height"] <= inputs["y"]  # what it has is below its head, not beside it
     assert first["y"] == second["y"]
     assert first["x"] < second["x"]
     page.evaluate("scrollTo(0, 0)")  # what is half below the bar at the top counts as too small
@@ -117,9 +122,9 @@ def test_mini_batches_are_filtered_by_worker(opened: Tab, shown: Studio) -> None
     opened.open(f"/jobs/{shown.jobs['good']}/mini-batches")
     page.get_by_label("Worker").select_option("process001")
     page.wait_for_url("**process=process001**")
-    only = "[...document.querySelectorAll('table.mini-batches td:nth-child(9)')].map((each) => each.innerText)"
-    page.wait_for_function(f"(() => {{ const all = {only}; return all.every((t) => t.endsWith('process001')); }})()")
-    assert page.locator("table.mini-batches tbody tr").count() > 0
+    workers = "[...document.querySelectorAll('table.mini-batches td:nth-child(9)')].map((each) => each.innerText)"
+    is_so = "all.length > 0 && all.every((each) => each.endsWith('process001'))"
+    page.wait_for_function(f"(() => {{ const all = {workers}; return {is_so}; }})()")
 
 
 def test_outputs_that_are_pictures_are_shown(opened: Tab, reads: str) -> None:

@@ -63,6 +63,21 @@ def test_a_failure_says_what_to_do_in_sentences(opened: Tab, shown: Studio) -> N
     sentence = opened.page.locator(".sentence.failed")
     sentence.locator("p", has_text=re.compile("^What to do: [A-Z]")).wait_for()
     assert "`" not in sentence.inner_text()
+    opened.page.get_by_text("No mini-batch was decided.").wait_for()
+    phase = opened.page.get_by_role("region", name="Phases").locator("li", has_text="Waiting")
+    assert phase.locator(".mark.done").count() == 1  # it had workers, whose init() failed
+    assert "waited" not in opened.page.locator(".figures").inner_text()
+
+
+def test_a_job_that_failed_has_room_for_its_name_in_the_list_on_a_phone(opened: Tab, shown: Studio) -> None:
+    opened.resize(*NARROW)
+    opened.open(f"/jobs?q={shown.jobs['broken']}")
+    name = opened.page.get_by_role("link", name="broken one").bounding_box()
+    why = opened.page.locator(".standing .message").bounding_box()
+    assert name is not None
+    assert why is not None
+    assert name["width"] > 60
+    assert why["y"] > name["y"] + name["height"]
 
 
 def test_the_head_of_a_job_leaves_the_first_screen_of_a_phone_to_its_content(opened: Tab, shown: Studio) -> None:

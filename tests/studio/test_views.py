@@ -56,13 +56,7 @@ VIEWS: Final = {
 }
 
 
-PICTURES: Final = {
-    "jobs": "jobs",
-    "live-timeline": "timeline",
-    "live-overview": "running",
-    "failed-overview": "failed",
-    "nodes": "nodes",
-}
+PICTURES: Final = {"live-timeline": "timeline", "nodes": "nodes"}
 """Views of which docs/web-page.md has a picture, with its name there."""
 OF_PICTURES: Final = (1280, 800)
 
@@ -82,6 +76,8 @@ def test_a_view_is_for_everybody_and_comes_from_here(
     opened.resize(*WIDE)
     opened.page.emulate_media(color_scheme="light")
     opened.open(VIEWS[name].format_map({**shown.jobs, "live": shown.live()}))
+    rows = opened.page.locator("tr").evaluate_all("all => all.map((each) => getComputedStyle(each).display)")
+    assert set(rows) <= {"table-row"}, f"a rule for something else makes a row of {name} something else"
     for scheme in SCHEMES:
         opened.page.emulate_media(color_scheme=scheme)
         violations = opened.violations(only_colors=scheme == "dark")

@@ -69,7 +69,7 @@ function mostOf(nodes: ResourceUsage[]): Most {
 function cellsOf(usage: ResourceUsage, most: Most | undefined): JSX.Element[] {
   const { cpu, cpus, memory_used_bytes: used, memory_bytes: memory, gpu, gpus } = usage;
   const flow = (value: number | null, all: number | undefined, text: string): JSX.Element => (
-    <Meter share={value === null || !all ? null : value / all} text={text} />
+    <Meter share={value === null || !all ? null : value / all} text={text} isRelative />
   );
   const rates = (first: string, one: number | null, second: string, other: number | null): string =>
     one === null ? "–" : `${first} ${bytes(one)}/s, ${second} ${bytes(other ?? 0)}/s`;

@@ -110,7 +110,7 @@ function factsOf(node: Node): [string, string][] {
       ? []
       : [["Clock", `${node.clock_ahead_s.toFixed(1)} s ahead`] as [string, string]]),
     ...(node.workers_apart ? [["User code", "as another user"] as [string, string]] : []),
-    ...(node.pressure ? [["Waits for", pressureOf(node.pressure)] as [string, string]] : []),
+    ...(node.pressure ? [["Pressure", pressureOf(node.pressure)] as [string, string]] : []),
     ...(node.gpus ?? []).map((gpu) => [`GPU ${gpu.device}`, gpuOf(gpu)] as [string, string]),
     ["Started", age(node.started, Date.now())],
     ["Release", node.version],

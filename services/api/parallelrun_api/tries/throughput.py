@@ -11,7 +11,7 @@ from parallelrun_api.tries.timeline import clock_of, lives_of
 from parallelrun_api.views.shown import rfc3339
 from parallelrun_core.answers.pictures import Figures, Throughput
 from parallelrun_core.tries.summary import DONE
-from parallelrun_core.wire.pace import overall_items_per_s
+from parallelrun_core.wire.pace import overall_items_per_s, ran_s
 
 if TYPE_CHECKING:
     from parallelrun_core.tries.columns import Array
@@ -96,7 +96,7 @@ def figures(history: History, progress: Progress, *, started: float | None, unti
         wasted_s=round(totals.wasted_s, 3),
         busy_share=round(min(1.0, busy_s / life_s), 4) if life_s > 0 else None,
         items_per_s=_items_per_s(progress, clock.length_s, until),
-        mini_batches_per_s=round(mini_batches / clock.length_s, 3) if clock.length_s > 0 else None,
+        mini_batches_per_s=_mini_batches_per_s(progress, clock.length_s, until),
     )
 
 
@@ -111,6 +111,15 @@ def _items_per_s(progress: Progress, length_s: float, until: float | None) -> fl
     if progress.queued_at and until is not None:
         return overall_items_per_s(progress, until)
     return round(progress.items_decided / length_s, 3) if length_s > 0 else None
+
+
+def _mini_batches_per_s(progress: Progress, length_s: float, until: float | None) -> float | None:
+    """Over the same time as the items: one item in each mini-batch gives the same number twice."""
+    if progress.queued_at and until is not None:
+        ran = ran_s(progress, until)
+        mini_batches = progress.decided - progress.decided_before
+        return mini_batches / ran if ran > 0 and mini_batches > 0 else None
+    return round(progress.decided / length_s, 3) if length_s > 0 else None
 
 
 def _difference(later: float | None, earlier: float | None) -> float | None:

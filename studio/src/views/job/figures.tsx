@@ -39,7 +39,8 @@ function figuresOf(job: Job, pace: Pace): Figure[] {
       ? {
           name: isOver(job) ? "Took" : "Running for",
           value: pace.elapsedS ? duration(pace.elapsedS) : "–",
-          ...(pace.waitedS > 1 ? { more: waited } : {}),
+          // One that never had a mini-batch at work has waited from its submission on, not only while it took.
+          ...(pace.waitedS > 1 && job.progress.worked_from ? { more: waited } : {}),
         }
       : { name: "Waits for", value: duration(pace.waitedS) };
   if (job.type === "pipeline") return [steps(job), time];

@@ -43,10 +43,13 @@ export function JobRow({ job, now, isChosen, toggle }: Props): JSX.Element {
               {tag}
             </span>
           ))}
-          <code>{job.id}</code> <Copy text={job.id} label={`Copy the id of ${name}`} />
+          <span class="id">
+            <code>{job.id}</code>
+            <Copy text={job.id} label={`Copy the id of ${name}`} />
+          </span>
         </span>
       </th>
-      <td>
+      <td class="standing">
         <State state={standingOf(job)} />
         {why && <span class="sub message">{why}</span>}
       </td>
@@ -55,6 +58,7 @@ export function JobRow({ job, now, isChosen, toggle }: Props): JSX.Element {
       </td>
       <td class="number" data-label="items">
         {job.counts.items ? short(job.counts.items) : "–"}
+        {job.counts.items_failed > 0 && <span class="sub bad">{count(job.counts.items_failed)} failed</span>}
       </td>
       <td class="number" data-label="pace">
         {rate(pace.itemsPerS)}

@@ -78,7 +78,8 @@ const left = (job: Job): string => (job.state === "canceled" ? "canceled" : "fai
 
 /** From the submission, or the last resume or retry, until a worker has the first mini-batch. */
 function waiting(job: Job, pace: Pace): Phase {
-  const isDone = job.progress.worked_from > 0 && job.state !== "queued";
+  const hasWorkers = job.progress.worked_from > 0 || job.failure?.code === "INIT_FAILED";
+  const isDone = hasWorkers && job.state !== "queued";
   const state = isDone ? "done" : isOver(job) ? left(job) : "waiting";
   return {
     name: "Waiting",

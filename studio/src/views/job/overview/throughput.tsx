@@ -2,6 +2,7 @@
 
 import type { JSX } from "preact";
 import { getJson } from "../../../api/http";
+import { isOver } from "../../../api/live";
 import { usePicture, type Loaded } from "../../../api/loaded";
 import { jobPath } from "../../../api/paths";
 import type { Job, Throughput } from "../../../api/types";
@@ -65,7 +66,8 @@ function fromTheBeginning(throughput: Throughput): Throughput {
 }
 
 function Chart({ job, throughput }: { job: Job; throughput: Throughput }): JSX.Element {
-  if (!throughput.start || !throughput.items.length) return <Empty>No mini-batch is decided yet.</Empty>;
+  if (!throughput.start || !throughput.items.length)
+    return <Empty>{isOver(job) ? "No mini-batch was decided." : "No mini-batch is decided yet."}</Empty>;
   const whole = fromTheBeginning(throughput);
   const { start, begin_s, bucket_s, items, failed, retried, mini_batches, busy_workers } = whole;
   const begin = Date.parse(start!) / 1000 + begin_s;
