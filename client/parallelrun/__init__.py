@@ -10,14 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from parallelrun.builders.constants import AssetTypes, InputOutputModes
     from parallelrun.builders.loops import do_while, parallel_for
     from parallelrun.builders.parts import BuildContext, Environment, Input, Output
     from parallelrun.builders.step_data import OutputFileDatasetConfig, PipelineData
     from parallelrun.builders.v1 import ParallelRunConfig, ParallelRunStep
     from parallelrun.builders.v1_pipeline import Pipeline, PythonScriptStep, StepSequence
     from parallelrun.builders.v1_steps import PipelineParameter
-    from parallelrun.builders.v2 import RunFunction, parallel_run_function
+    from parallelrun.builders.v2 import AssetTypes, InputOutputModes, RunFunction, parallel_run_function
     from parallelrun.client import Client
     from parallelrun.embedded.cluster import Cluster
     from parallelrun.embedded.local_run import RunResult
@@ -126,7 +125,7 @@ __all__ = [
 
 _MODULES = {
     "Asset": "models",
-    "AssetTypes": "builders.constants",
+    "AssetTypes": "builders.v2",
     "BatchDeployment": "models",
     "BatchEndpoint": "models",
     "BuildContext": "builders.parts",
@@ -140,7 +139,7 @@ _MODULES = {
     "Failure": "models",
     "Fire": "models",
     "Input": "builders.parts",
-    "InputOutputModes": "builders.constants",
+    "InputOutputModes": "builders.v2",
     "Job": "models",
     "Metric": "models",
     "MetricPoint": "models",

@@ -10,9 +10,10 @@ with Client() as client:  # the server at PARALLELRUN_URL, or the cluster that `
 
 from __future__ import annotations
 
+import os
 from typing import Self
 
-from parallelrun.http.default_server import server_to_use
+from parallelrun.errors import ConnectionFailed
 from parallelrun.http.transport import RetryPolicy, Transport
 from parallelrun.resources.admin import Admin, Usage
 from parallelrun.resources.assets import Assets
@@ -20,12 +21,11 @@ from parallelrun.resources.batch_endpoints import BatchDeployments, BatchEndpoin
 from parallelrun.resources.computes import Computes
 from parallelrun.resources.datastores import Datastores
 from parallelrun.resources.jobs import Jobs
-from parallelrun.resources.limits import Limits
+from parallelrun.resources.limits import Limits, Quotas
 from parallelrun.resources.logs import JobLogs
 from parallelrun.resources.nodes import Nodes
 from parallelrun.resources.outputs import JobOutputs
 from parallelrun.resources.pictures import Pictures
-from parallelrun.resources.quotas import Quotas
 from parallelrun.resources.schedules import Schedules
 from parallelrun.resources.tokens import Tokens
 
@@ -99,3 +99,22 @@ class Client:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def server_to_use(url: str = "", token: str = "") -> tuple[str, str]:
+    """The URL and token of a server: what is given, else the environment's, else of the cluster in the background.
+
+    Raises:
+        ConnectionFailed: there is none of these.
+    """
+    url = url or os.environ.get("PARALLELRUN_URL", "")
+    if url:
+        return url, token or os.environ.get("PARALLELRUN_TOKEN", "")
+    from parallelrun.background.state import running
+
+    cluster = running()
+    if cluster is None:
+        raise ConnectionFailed(
+            "No server given: pass its URL, set PARALLELRUN_URL, or start one with `parallelrun up`."
+        )
+    return cluster.url, token or cluster.token

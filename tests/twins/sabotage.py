@@ -401,7 +401,7 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     # That who is removed from the file of tokens has none any more.
     "api.tokens_anew": (Step("parallelrun_api.http.named_tokens:NamedTokens._refresh", nothing),),
     # That not all who may run jobs may define computes.
-    "api.operators": (Step("parallelrun_api.http.operators:Operators.check", nothing),),
+    "api.operators": (Step("parallelrun_api.http.named_tokens:Operators.check", nothing),),
     # That people change only what is their own.
     "api.ownership": (Step("parallelrun_api.people.access:Access.check", nothing_later),),
     # That tokens below the root folder are those that the API has put there.

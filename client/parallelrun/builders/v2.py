@@ -1,4 +1,4 @@
-"""v2: `parallel_run_function` and `RunFunction` (reference §2.1)."""
+"""Azure ML's v2 SDK: `parallel_run_function`, `RunFunction` (reference §2.1), and constants such as `AssetTypes`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from copy import deepcopy
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from parallelrun.builders.parts import Environment, Input, Output, without_none
 from parallelrun.errors import InvalidInput
@@ -174,3 +174,27 @@ def _mapping(value: Any) -> dict[str, Any] | None:
     if value is None or isinstance(value, dict):
         return value
     return without_none(vars(value))
+
+
+class AssetTypes:
+    """The types of inputs, outputs and models, as `azure.ai.ml.constants.AssetTypes` has them."""
+
+    URI_FILE: Final = "uri_file"
+    URI_FOLDER: Final = "uri_folder"
+    MLTABLE: Final = "mltable"
+    MLFLOW_MODEL: Final = "mlflow_model"
+    CUSTOM_MODEL: Final = "custom_model"
+    TRITON_MODEL: Final = "triton_model"
+
+
+class InputOutputModes:
+    """The ways in which data get to a job, as `azure.ai.ml.constants.InputOutputModes` has them."""
+
+    RO_MOUNT: Final = "ro_mount"
+    RW_MOUNT: Final = "rw_mount"
+    MOUNT: Final = "mount"
+    DOWNLOAD: Final = "download"
+    UPLOAD: Final = "upload"
+    DIRECT: Final = "direct"
+    EVAL_MOUNT: Final = "eval_mount"
+    EVAL_DOWNLOAD: Final = "eval_download"

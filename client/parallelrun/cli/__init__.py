@@ -25,7 +25,7 @@ def command() -> NoReturn:
     each object just before the kernel takes back all memory.
     """
     if os.environ.get("PYTHONPATH"):
-        from parallelrun_core.service.import_path import put_python_path_last
+        from parallelrun_core.service.process_start import put_python_path_last
 
         put_python_path_last()
     cast("dict[str, Any]", sys.modules)[_SPARED] = None  # as if it weren't there

@@ -26,7 +26,7 @@ def azure_env(
 
     from parallelrun.azure import environment
     from parallelrun.cli.output import dump, say
-    from parallelrun.http.default_server import server_to_use
+    from parallelrun.client import server_to_use
 
     url, token = server_to_use(url, token)
     if stop:

@@ -76,8 +76,8 @@ def _shown(reports: Iterator[Reported], form: OutputFormat) -> Iterator[Reported
 
 def _server(url: str, token: str) -> tuple[str, str]:
     """The server to ask; empty if there is none."""
+    from parallelrun.client import server_to_use
     from parallelrun.errors import ConnectionFailed
-    from parallelrun.http.default_server import server_to_use
 
     try:
         return server_to_use(url, token)

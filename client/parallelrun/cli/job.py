@@ -56,7 +56,7 @@ def create(
 ) -> None:
     """Submit a job, and print its id."""
     from parallelrun.cli.output import say, say_notes, show_change
-    from parallelrun.http.default_server import server_to_use
+    from parallelrun.client import server_to_use
     from parallelrun.packaging.submission import notes_on
     from parallelrun.resources.names import names_at
     from parallelrun.top.page import address_of

@@ -20,7 +20,7 @@ def remembered(
     url: Url = "",
     token: Token = "",
 ) -> None:
-    """Show the answers that the script of a job has remembered, with `remember()`. Also while the job runs."""
+    """Show the answers that `remember()` has kept. Also while the job runs."""
     from itertools import islice
 
     from parallelrun.cli.output import show_list

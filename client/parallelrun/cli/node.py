@@ -37,7 +37,7 @@ def list_nodes(form: FormatOption = OutputFormat.TABLE, url: Url = "", token: To
 def drain(
     name: Annotated[str, typer.Argument(metavar="NODE", show_default=False)], url: Url = "", token: Token = ""
 ) -> None:
-    """Let a node finish what it runs, return the rest to the queue, and end."""
+    """Let a node finish what it runs, then end. What it has not begun goes back to the queue."""
     from parallelrun.cli.output import say
     from parallelrun_core.plurals import counted
 

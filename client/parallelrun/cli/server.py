@@ -47,9 +47,8 @@ def local_or_remote(
     Args:
         local: that of this machine, also when there is a server.
     """
-    from parallelrun.client import Client
+    from parallelrun.client import Client, server_to_use
     from parallelrun.errors import ConnectionFailed
-    from parallelrun.http.default_server import server_to_use
 
     where = "for `parallelrun run` on this machine"
     if not local:

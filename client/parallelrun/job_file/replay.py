@@ -43,12 +43,16 @@ def replay_of(document: Mapping[str, Any], inputs: MiniBatchInputs, folder: Path
         raise InvalidInput.at("/inputs", "this mini-batch is rows of a table, not files, and is not run apart", hint)
     if inputs.total > len(inputs.files):
         raise InvalidInput.at("/inputs", f"it has {inputs.total:,} files, and the server names {len(inputs.files):,}")
-    kept = {name: value for name, value in document.items() if name in _KEPT}
+    replayed_fields = {name: value for name, value in document.items() if name in _KEPT}
     spec = JobSpec.parse({**document, "code": str(code)})
     cut = {name for name, _ in spec.data_inputs()}
-    side = {name: value for name, value in kept.pop("inputs", {}).items() if name not in cut or _is_named(spec, name)}
+    side = {
+        name: value
+        for name, value in replayed_fields.pop("inputs", {}).items()
+        if name not in cut or _is_named(spec, name)
+    }
     return {
-        **kept,
+        **replayed_fields,
         "code": str(code),
         "inputs": {**side, INPUT: {"type": "mltable", "path": str(_table_of(inputs.files, folder))}},
         "input_data": [INPUT],

@@ -35,7 +35,6 @@ from parallelrun_api.routes import (
     limits,
     log_lines,
     measurements,
-    merged_logs,
     mini_batches,
     nodes,
     operations,
@@ -65,7 +64,7 @@ opaque `next_page_token`. Fields may be added to answers; unknown fields in requ
 
 _MODULES: Final = (
     jobs, drafts, previews, advice, explaining, controlling, reopening, removing, tagging, remembered, schedules,
-    endpoints, events, mini_batches, tiles, files, log_lines, merged_logs, measurements, stacks, profiles, nodes,
+    endpoints, events, mini_batches, tiles, files, log_lines, measurements, stacks, profiles, nodes,
     computes, datastores, limits, assets, tokens, quotas, usage, session, operations, admin,
 )  # fmt: skip
 """The routes, in the order in which the contract with clients lists them."""

@@ -20,7 +20,7 @@ from parallelrun_api.endpoints.accepting import Endpoints
 from parallelrun_api.http.concurrency import ConcurrencyLimiter
 from parallelrun_api.http.connections import ConnectionLimits, Connections, most_connections
 from parallelrun_api.http.errors import TooManyStreams
-from parallelrun_api.http.operators import Operators
+from parallelrun_api.http.named_tokens import Operators
 from parallelrun_api.metrics import ClusterCollector, ConnectionCollector, QuotaCollector, ServerMetrics
 from parallelrun_api.people.access import Access, Subject, subject_of
 from parallelrun_api.people.person import CURRENT

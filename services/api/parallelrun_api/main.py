@@ -25,7 +25,7 @@ from parallelrun_core.errors import InvalidInput
 from parallelrun_core.layout import PRIVATE_FOLDER
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.process import hide_memory
-from parallelrun_core.service.struct_types import prepare_structs
+from parallelrun_core.service.process_start import prepare_structs
 from parallelrun_core.store.connection import without_password
 from parallelrun_core.store.fitness import EXIT_UNFIT, UnfitRedis, pauses_until_fit
 

@@ -1,4 +1,4 @@
-"""What requests bring, which pydantic checks, and errors. Other answers are in `parallelrun_core.answers`."""
+"""Bodies of requests, which pydantic checks, and errors. Other answers are in `parallelrun_core.answers`."""
 
 from __future__ import annotations
 

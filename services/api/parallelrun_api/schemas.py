@@ -31,8 +31,8 @@ def fill_in_answers(schemas: dict[str, Any]) -> None:
         ValueError: two classes have one name.
     """
     classes = _classes()
-    asked = [classes[name] for name, schema in schemas.items() if not schema]
-    _, described = msgspec.json.schema_components(asked, ref_template=SCHEMAS + "/{name}")
+    bare_classes = [classes[name] for name, schema in schemas.items() if not schema]
+    _, described = msgspec.json.schema_components(bare_classes, ref_template=SCHEMAS + "/{name}")
     if double := [name for name in described if name not in classes.keys() | _ENUMS.keys() or schemas.get(name)]:
         raise ValueError(f"two models have the name {double[0]}: a client would take one for the other")
     texts = {name: field_texts(classes[name]) for name in described.keys() - _ENUMS.keys()}
@@ -59,8 +59,8 @@ def _complete(schema: dict[str, Any], texts: Mapping[str, str]) -> dict[str, Any
 
 def _field(schema: dict[str, Any], text: str | None) -> dict[str, Any]:
     """Return the schema of a field, without a default, as nothing is left out."""
-    kept = {name: each for name, each in _pruned(schema).items() if name != "default"}
-    return kept | ({"description": text} if text else {})
+    keywords = {name: each for name, each in _pruned(schema).items() if name != "default"}
+    return keywords | ({"description": text} if text else {})
 
 
 def _pruned(schema: Any) -> Any:

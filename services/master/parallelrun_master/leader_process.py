@@ -1,14 +1,25 @@
-"""The process of a leader, which a master runs for a job that needs one."""
+"""The process of a leader, which a master runs for a job that needs one, and what is made before it is forked."""
 
 from __future__ import annotations
 
 import os
 import signal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.manifest import Closing
+from parallelrun_core.folder.records import JobRecord, JobResult
+from parallelrun_core.folder.term_log import Header
 from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
+from parallelrun_core.pipelines.records import StepRecord
+from parallelrun_core.spec import JobSpec
+from parallelrun_core.spec.shell_words import with_values
+from parallelrun_core.storage.path_rule import Places
 from parallelrun_core.store.connection import connect
+from parallelrun_core.store.nodes import NodeInfo
+from parallelrun_core.wire.progress import Progress
 from parallelrun_master.leader.leader import Leader
 from parallelrun_master.pipelines.turn import PipelineTurn
 from parallelrun_master.settings import MasterSettings
@@ -45,3 +56,14 @@ def _leader(settings: MasterSettings, job_id: str) -> Leader | PipelineTurn:
 
 def _leave() -> None:
     os._exit(1)
+
+
+_RECORDS: Final = (Closing, Header, JobRecord, JobResult, NodeInfo, Places, Progress, StepRecord)
+
+
+def warm_up() -> None:
+    """Make it, in the process from which leaders are forked."""
+    for record in _RECORDS:
+        msgspec.json.Decoder(record)
+    JobSpec.model_rebuild()
+    with_values("true", lambda kind, name: "")

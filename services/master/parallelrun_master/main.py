@@ -30,11 +30,10 @@ from parallelrun_core.store.rq.entries import LEAD
 from parallelrun_core.store.rq.wake import ask_for_leader, waiting_for_leader
 from parallelrun_core.store.rq.workers import RqWorkers
 from parallelrun_core.wire.leasing import longest_ms
-from parallelrun_master.leader_process import lead
+from parallelrun_master.leader_process import lead, warm_up
 from parallelrun_master.settings import MasterSettings
 from parallelrun_master.sweeping import Sweeping
 from parallelrun_master.unreadable_job import fail_unreadable_job
-from parallelrun_master.warm import warm_up
 
 if TYPE_CHECKING:
     from parallelrun_master.outbox.watch import Watch

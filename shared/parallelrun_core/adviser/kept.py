@@ -56,9 +56,9 @@ def kept_answer(folder: JobFolder, question: str) -> str | None:
     """Return the answer of a job that has ended, if it was kept since."""
     path = path_of(folder)
     with suppress(OSError, ParallelRunError):
-        kept = decode(path.read_bytes(), Answers, path)
-        if kept.rules == _RULES and kept.generation == folder.generation():
-            return kept.answers.get(question)
+        answers = decode(path.read_bytes(), Answers, path)
+        if answers.rules == _RULES and answers.generation == folder.generation():
+            return answers.answers.get(question)
     return None
 
 

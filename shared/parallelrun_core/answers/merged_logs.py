@@ -17,7 +17,7 @@ class MergedLine(Answer, kw_only=True, frozen=True):
     has_time: bool
     """False: nothing says when it was printed, and `at` is the time when its worker began."""
     level: str | None
-    """As the line says; null: it doesn't."""
+    """The level that the line says; null: it says none."""
     node: str
     """Empty: the leader."""
     process: str

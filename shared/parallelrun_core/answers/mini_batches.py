@@ -60,11 +60,11 @@ class MiniBatchPage(Answer, kw_only=True, frozen=True):
     items: list[MiniBatch]
     next_page_token: str | None = None
     nodes: list[str] = []
-    """With another order than that of decisions: the nodes that have tried one."""
+    """The nodes that have tried one, with another order than that of decisions."""
     processes: list[str] = []
-    """With another order than that of decisions: the workers that have tried one, by their names on their nodes."""
+    """The workers that have tried one, by their names on their nodes, with another order than that of decisions."""
     categories: list[str] = []
-    """With another order than that of decisions: the categories of errors with which mini-batches have failed."""
+    """The categories of errors with which mini-batches have failed, with another order than that of decisions."""
 
 
 class FailedItem(Answer, kw_only=True, frozen=True):

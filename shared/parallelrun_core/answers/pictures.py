@@ -78,7 +78,7 @@ class RunningTry(Answer, kw_only=True, frozen=True):
 
 
 class DoingNow(Answer, kw_only=True, frozen=True):
-    """What a worker of a running job does now, as its node has said within the last seconds."""
+    """The work of a worker of a running job now, as its node has said within the last seconds."""
 
     doing: OpenEnum[Literal["init", "loading", "running", "waiting_for_data", "idle", "ending"]]
     since_s: float

@@ -15,7 +15,7 @@ from parallelrun_core.durable_files import replace_durably
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.layout import PRIVATE_FILE
-from parallelrun_core.wire.control import Orders, Priority
+from parallelrun_core.wire.states import Orders, Priority
 
 if TYPE_CHECKING:
     from parallelrun_core.folder.records import JobRecord
@@ -59,9 +59,9 @@ def read_control(folder: JobFolder) -> Control:
 
 def effective_control(folder: JobFolder, record: JobRecord) -> Control:
     """Return what holds for a job: its own, or else that of the pipeline that it is a step of."""
-    own = read_control(folder)
-    if own != NO_CONTROL or record.parent is None:
-        return own
+    control = read_control(folder)
+    if control != NO_CONTROL or record.parent is None:
+        return control
     return read_control(JobFolder(folder.root, record.outermost))
 
 

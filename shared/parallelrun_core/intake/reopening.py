@@ -12,7 +12,7 @@ from parallelrun_core.errors import Conflict, NotFound
 from parallelrun_core.folder.control import effective_control
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import Reopening
-from parallelrun_core.intake.output_claims import claim_of
+from parallelrun_core.intake.launching import claim_of
 from parallelrun_core.store.registry import Registry
 
 if TYPE_CHECKING:

@@ -170,7 +170,7 @@ def load_plans(folder: Path) -> list[InputPlan] | None:
 
 
 def _with_crc(record: dict[str, Any]) -> dict[str, Any]:
-    """A record with a checksum, as workers check it, too (`parallelrun_worker/tables/checked_json.py`)."""
+    """A record with a checksum, as workers check it, too (`parallelrun_worker/tables/plan_records.py`)."""
     return {**record, _CRC: crc32(json.dumps(record, sort_keys=True).encode())}
 
 

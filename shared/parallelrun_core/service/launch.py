@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Final, cast
 
-from parallelrun_core.service.import_path import put_python_path_last
+from parallelrun_core.service.process_start import put_python_path_last
 
 _SPARED: Final = ("httpx._main", "opentelemetry.sdk.metrics", "rich")
 """What httpx, redis-py and structlog import if it is installed, for what no service asks of them: a tenth of all."""
@@ -67,7 +67,7 @@ def quick_imports() -> Iterator[None]:
     for name in spared:
         del modules[name]
     if "msgspec" in modules:
-        from parallelrun_core.service.struct_types import prepare_structs
+        from parallelrun_core.service.process_start import prepare_structs
 
         prepare_structs()
     gc.freeze()

@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import Final
 
 from parallelrun_core.service import launch
-from parallelrun_core.service.import_path import put_python_path_last
 from parallelrun_core.service.process import be_nice, die_with_parent, hide_memory, show_as
+from parallelrun_core.service.process_start import put_python_path_last
 
 PADDING: Final = "-" * 2048
 """Room for the command lines of services, see `show_as`."""

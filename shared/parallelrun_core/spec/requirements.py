@@ -183,7 +183,7 @@ def _check_version(text: str, operator: str, version: str) -> None:
 
 
 def _check_marker(text: str, requirement: Requirement) -> None:
-    """In a marker's value, an installer may see the end of the value, or, behind a blank, an option."""
+    """Refuse a marker's value in which an installer may see its end, or, behind a blank, an option."""
     if requirement.marker and not _MARKER.fullmatch(str(requirement.marker)):
         raise ValueError(f"{text!r}: a value of its marker has a character, or begins a word, as none does")
 

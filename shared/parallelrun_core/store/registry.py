@@ -16,10 +16,9 @@ from parallelrun_core.lru_cache import LruCache
 from parallelrun_core.store import keys
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.scripts import QuickScript, script
-from parallelrun_core.wire.control import NO_ORDERS, Orders
 from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.progress import Progress
-from parallelrun_core.wire.states import ALLOWED_FROM, JobState
+from parallelrun_core.wire.states import ALLOWED_FROM, NO_ORDERS, JobState, Orders
 
 if TYPE_CHECKING:
     from redis import Redis

@@ -24,10 +24,10 @@ class SlotQuotas:
 
     def tell(self, limits: Mapping[str, Limits]) -> None:
         """Replace all of them."""
-        told = {name: f"{_word(slots)} {_word(nodes)}" for name, (slots, nodes) in limits.items()}
+        texts = {name: f"{_word(slots)} {_word(nodes)}" for name, (slots, nodes) in limits.items()}
         with self._redis.pipeline(transaction=True) as pipe:
             pipe.delete(keys.QUOTAS)
-            for name, words in {**told, "": "- -"}.items():  # whoever runs the server has none; and so it is there
+            for name, words in {**texts, "": "- -"}.items():  # whoever runs the server has none; and so it is there
                 pipe.hset(keys.QUOTAS, name, words)
             pipe.execute()
 

@@ -70,8 +70,8 @@ class UsageStore:
         ]
 
     def _forget_old(self, fields: Mapping[bytes, bytes]) -> None:
-        kept = sorted({field.split(b" ", 1)[0] for field in fields}, reverse=True)[:_KEPT]
-        if old := [field for field in fields if field.split(b" ", 1)[0] not in kept]:
+        weeks = sorted({field.split(b" ", 1)[0] for field in fields}, reverse=True)[:_KEPT]
+        if old := [field for field in fields if field.split(b" ", 1)[0] not in weeks]:
             self._redis.hdel(keys.USAGE_WEEKS, *old)
 
 

@@ -28,7 +28,7 @@ class FollowedLog:
         self._folder = folder
         self._name = name
         self._read: dict[int, int] = {}
-        """Of each term, up to which byte its file was read."""
+        """The byte up to which the file of each term was read."""
         self._told = set[str]()
 
     @property

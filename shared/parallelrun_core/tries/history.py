@@ -160,7 +160,7 @@ class History:
 
     @property
     def positions(self) -> dict[str, dict[int, int]]:
-        """Of each log, the byte up to which each term's file was read."""
+        """The byte up to which each term's file was read, of each log."""
         return {name: log.positions for name, log in self._logs.items()}
 
     @positions.setter

@@ -43,11 +43,11 @@ _FORMAT: Final = 2
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
-    """What a snapshot holds beside arrays."""
+    """The content of a snapshot beside arrays."""
 
     format: int
     logs: dict[str, dict[int, int]]
-    """Of each log, the byte up to which each term's file was read."""
+    """The byte up to which each term's file was read, of each log."""
     report_at: int
     workers: list[RecordedWorker]
     phases: list[WorkerPhase]
@@ -56,7 +56,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     failures_left_out: int
     kinds: list[SavedKind]
     totals: dict[str, int | float]
-    """Those that are known."""
+    """Counts of the whole job, as far as they are known."""
     cell_s: float
     first_cell: int
     used_cells: int

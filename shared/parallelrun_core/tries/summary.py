@@ -35,7 +35,7 @@ class Totals:
     """`elapsed_s` of those that failed."""
     first_begin: float | None = None
     min_run_s: float = math.inf
-    """Of those that succeeded."""
+    """The shortest run() of tries that succeeded."""
     max_run_s: float = -math.inf
 
 

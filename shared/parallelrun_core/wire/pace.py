@@ -19,7 +19,7 @@ _SHORTEST_S: Final = 1.0
 
 
 class Standing(StrEnum):
-    """Where a job stands: its state, with waiting and working told apart."""
+    """The stage of a job: its state, with waiting and working told apart."""
 
     QUEUED = "queued"
     WAITING_FOR_WORKERS = "waiting_for_workers"

@@ -1,4 +1,5 @@
-"""The life of a job: its states and the moves between them; and the states of a pipeline's steps, and of a node.
+"""The life of a job: its states and the moves between them; and the states of a pipeline's steps, and of a node;
+and the control that people have: whether a job is paused, and its priority.
 
     queued ──► processing ◄─► finalizing ──► completed
       │            │              │
@@ -14,6 +15,7 @@ resumes or retries it, which begins a new generation (`lua/reopen.lua`).
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final, Literal, NamedTuple
 
 
 class JobState(StrEnum):
@@ -80,3 +82,19 @@ class NodeState(StrEnum):
     @classmethod
     def _missing_(cls, value: object) -> NodeState:
         return cls.READY  # a state that only a later release knows; the node is alive
+
+
+Priority = Literal["low", "normal", "high", "urgent"]
+URGENT: Final = "urgent"
+"""The priority that only admins give: such a job has a part of its own, beside those of all owners."""
+
+
+class Orders(NamedTuple):
+    """Orders of people about a job that has not ended."""
+
+    is_paused: bool = False
+    priority: str = ""
+    """The priority that it was given since it was submitted; empty: none."""
+
+
+NO_ORDERS: Final = Orders()

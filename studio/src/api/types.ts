@@ -288,7 +288,7 @@ export interface DeploymentInput {
   default: string | null;
 }
 
-/** What a worker of a running job does now, as its node has said within the last seconds. */
+/** The work of a worker of a running job now, as its node has said within the last seconds. */
 export interface DoingNow {
   doing: "init" | "loading" | "running" | "waiting_for_data" | "idle" | "ending";
   /** Time when that began, in seconds since the start of the timeline. */
@@ -822,7 +822,7 @@ export interface MergedLine {
   at: string;
   /** False: nothing says when it was printed, and `at` is the time when its worker began. */
   has_time: boolean;
-  /** As the line says; null: it doesn't. */
+  /** The level that the line says; null: it says none. */
   level: string | null;
   /** Empty: the leader. */
   node: string;
@@ -954,11 +954,11 @@ export interface MiniBatchNow {
 export interface MiniBatchPage {
   items: MiniBatch[];
   next_page_token: string | null;
-  /** With another order than that of decisions: the nodes that have tried one. */
+  /** The nodes that have tried one, with another order than that of decisions. */
   nodes: string[];
-  /** With another order than that of decisions: the workers that have tried one, by their names on their nodes. */
+  /** The workers that have tried one, by their names on their nodes, with another order than that of decisions. */
   processes: string[];
-  /** With another order than that of decisions: the categories of errors with which mini-batches have failed. */
+  /** The categories of errors with which mini-batches have failed, with another order than that of decisions. */
   categories: string[];
 }
 

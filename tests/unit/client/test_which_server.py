@@ -7,7 +7,7 @@ import pytest
 from parallelrun import Client, ConnectionFailed
 from parallelrun.background import state
 from parallelrun.background.state import BackgroundCluster
-from parallelrun.http.default_server import server_to_use
+from parallelrun.client import server_to_use
 
 HERE = BackgroundCluster(url="http://127.0.0.1:1", token="of-here", pid=1, home="/h", started="today")
 

@@ -21,7 +21,7 @@ from parallelrun_core.mltable.plan import plan_input
 from parallelrun_core.spec.fields import Input
 from parallelrun_master.planning.formats import format_of as cutting_of
 from parallelrun_worker.tables.formats import format_of as reading_of
-from parallelrun_worker.tables.older_plans import completed
+from parallelrun_worker.tables.plan_records import completed
 
 OLDER = Path(__file__).parents[2] / "golden" / "inputs.json"
 """As a release wrote it that froze no answers: each kind of table, and each kind of step."""

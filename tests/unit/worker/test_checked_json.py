@@ -13,7 +13,7 @@ from parallelrun_core.layout import Layout
 from parallelrun_core.mltable.input_plan import load_plans, save_plans
 from parallelrun_core.mltable.plan import plan_inputs
 from parallelrun_core.spec import JobSpec
-from parallelrun_worker.tables.checked_json import read
+from parallelrun_worker.tables.plan_records import read
 from parallelrun_worker.tables.schema import Schema, freeze, frozen
 
 KINDS: list[dict[str, Any]] = [{"kind": "integer"}, {"kind": "string"}]

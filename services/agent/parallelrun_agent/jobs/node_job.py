@@ -33,8 +33,7 @@ from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.nodes import StacksRequest
 from parallelrun_core.store.outcome_stream import report_preparing
 from parallelrun_core.wire.at_work import NodeWork
-from parallelrun_core.wire.control import URGENT
-from parallelrun_core.wire.states import JobState
+from parallelrun_core.wire.states import URGENT, JobState
 
 if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis

@@ -173,8 +173,8 @@ class SlotSharing:
         owner_of = {job.job_id: job.owner for job in jobs}
         demand = {claim.name: claim.demand for claim in claims}
         for owner, most in self.most_workers.items():
-            own = [claim for claim in claims if owner_of[claim.name] == owner]
-            demand |= {name: min(demand[name], count) for name, count in targets(most, own).items()}
+            owner_claims = [claim for claim in claims if owner_of[claim.name] == owner]
+            demand |= {name: min(demand[name], count) for name, count in targets(most, owner_claims).items()}
         return [replace(claim, demand=demand[claim.name]) for claim in claims]
 
     def _left_of_quota(self, job: NodeJob, jobs: list[NodeJob]) -> int:

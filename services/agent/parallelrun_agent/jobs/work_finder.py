@@ -153,8 +153,10 @@ class WorkFinder:
         nodes = [info for info, is_alive in self._nodes.all() if is_alive]
         most = {}
         for owner, quota in limited.items():
-            own = [OwnersNode(each.node, each.slots, each.owners[owner]) for each in nodes if owner in each.owners]
-            if (count := most_workers(quota, self._settings.node, own)) is not None:
+            owner_nodes = [
+                OwnersNode(each.node, each.slots, each.owners[owner]) for each in nodes if owner in each.owners
+            ]
+            if (count := most_workers(quota, self._settings.node, owner_nodes)) is not None:
                 most[owner] = count
         return most
 

@@ -21,7 +21,7 @@ class HandOut:
     """
 
     deliveries: Deliveries
-    """Those of the present session."""
+    """Deliveries of the present session."""
 
     def __init__(
         self,

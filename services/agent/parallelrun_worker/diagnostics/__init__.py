@@ -1,4 +1,4 @@
-"""What a worker measures of itself, and shows of itself when it is asked.
+"""Diagnostics: measurements and stacks of a worker, made by itself.
 
 meter.py          memory, input and waits of each try
 prints.py         marks of when, and for which mini-batch, was printed

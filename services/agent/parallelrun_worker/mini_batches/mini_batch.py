@@ -101,14 +101,14 @@ class Loader:
 
     def _read_plans(self) -> list[dict[str, Any]]:
         if self._plans is None:
-            from parallelrun_worker.tables.checked_json import read
+            from parallelrun_worker.tables.plan_records import read
 
             try:
                 self._plans = read(self._inputs) or []
             except FileNotFoundError:
                 return []
             if any(plan["kind"] != "files" for plan in self._plans):
-                from parallelrun_worker.tables.older_plans import completed
+                from parallelrun_worker.tables.plan_records import completed
 
                 self._plans = [completed(plan) for plan in self._plans]
         return self._plans
@@ -144,7 +144,7 @@ class Loader:
         return mini_batch
 
     def _reader(self, number: int, plan: dict[str, Any]) -> Any:
-        """What reads pieces of an input, in the form that the job wants."""
+        """Return the reader of pieces of an input, in the form that the job wants."""
         if number not in self._readers:
             from parallelrun_worker.tables.table import Table
 

@@ -32,7 +32,7 @@ class KeptRows(NamedTuple):
     head: bytes
     """Header of the segment; empty if it has none."""
     lines: list[bytes]
-    """One for each item; none if rows are not stored."""
+    """Rows, one for each item; none if rows are not stored."""
     total: int
 
 
@@ -55,7 +55,7 @@ def split(data: bytes, rows: int, row_format: str) -> KeptRows | None:
 
 
 class Patch(NamedTuple):
-    """What is known of a mini-batch after its failed items were run again.
+    """A mini-batch after its failed items were run again.
 
     Args:
         retried: the parts that were run again.

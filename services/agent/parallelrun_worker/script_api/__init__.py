@@ -1,4 +1,4 @@
-"""What entry scripts may import; `for_users` and `parallelrun` have it under the names that scripts use.
+"""The imports of entry scripts; `for_users` and `parallelrun` have them under the names that scripts use.
 
 entry_script.py   `EntryScript`: logger and folders, and the worker's settings as scripts see them
 script.py         functions: remember and recall, limits, costs, failed items, broken workers

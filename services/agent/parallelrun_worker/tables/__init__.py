@@ -5,7 +5,7 @@ formats/       the kinds of tables, a module for each; table_format.py is what t
 path_keys.py   values in the paths of files: columns of rows, and keys of groups
 steps.py       what is done to the rows after the reading
 columns.py     whether the steps name columns that the table has
-older_plans.py what older releases did not freeze in `inputs.json`
+plan_records.py records of `inputs.json`: their checksums, and what older releases did not freeze
 elsewhere.py   ranges of files, and files in object stores: what is here of them, and asking for it
 inferred.py    finding the columns of a text table that no worker can look at
 grouped.py     rows that are grouped by keys: where they are then

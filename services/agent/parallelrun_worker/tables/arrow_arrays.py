@@ -93,11 +93,11 @@ def _of_objects(column: Any) -> Any:
     import pandas as pd
     import pyarrow as pa
 
-    what = pd.api.types.infer_dtype(column, skipna=True)
+    value_kind = pd.api.types.infer_dtype(column, skipna=True)
     try:
-        if what in _PLAIN or what == "empty":
+        if value_kind in _PLAIN or value_kind == "empty":
             return pa.array(column, from_pandas=True)
-        if what == "integer":
+        if value_kind == "integer":
             return _of_integers(column)
         if len({type(value) for value in column if value is not None}) == 1:
             array = pa.array(list(column))

@@ -131,9 +131,9 @@ def _after(rows: Any, step: dict[str, Any], salt: list[int], values: Values | No
         check_filtered(NamedColumns(names), step["expression"])
         looked_at = [name for name in names if name in _columns_of(step["expression"])]
     frame = to_frame(rows.select(looked_at), is_exact=True) if looked_at else pd.DataFrame(index=range(len(rows)))
-    kept = np.zeros(len(rows), dtype=bool)
-    kept[apply_step(frame, step, salt, values).index] = True
-    return rows if kept.all() else rows.filter(kept)
+    is_kept = np.zeros(len(rows), dtype=bool)
+    is_kept[apply_step(frame, step, salt, values).index] = True
+    return rows if is_kept.all() else rows.filter(is_kept)
 
 
 def _converted(rows: Any, step: dict[str, Any], salt: list[int], values: Values | None) -> Any:

@@ -81,14 +81,16 @@ def _with_inferred(data: bytes, fields: dict[str, Any], schema: Schema, *, has_o
     import pyarrow as pa
 
     table = _parsed(data, fields, infers=True)
-    found = {name: table.schema.field(name).type for name in table.column_names if name not in fields}
-    if not found.keys() <= set(schema.names):  # other lines may not have it, so it is not in the schema
+    types_of_others = {name: table.schema.field(name).type for name in table.column_names if name not in fields}
+    if not types_of_others.keys() <= set(schema.names):  # other lines may not have it, so it is not in the schema
         raise NotPlain
-    if any(not pa.types.is_null(type_) for type_ in found.values()) and not has_objects:
-        schema.odd.update(schema.names.index(name) for name, type_ in found.items() if pa.types.is_nested(type_))
+    if any(not pa.types.is_null(type_) for type_ in types_of_others.values()) and not has_objects:
+        schema.odd.update(
+            schema.names.index(name) for name, type_ in types_of_others.items() if pa.types.is_nested(type_)
+        )
         raise NotPlain
-    types = {name: _without_times(type_) for name, type_ in found.items()}
-    if types != found:
+    types = {name: _without_times(type_) for name, type_ in types_of_others.items()}
+    if types != types_of_others:
         table = _parsed(data, {**fields, **types})
     missing = [name for name in schema.names if name not in table.column_names]
     for name in missing:

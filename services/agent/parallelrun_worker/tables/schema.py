@@ -9,8 +9,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from parallelrun_worker.tables.checked_json import read, with_crc
 from parallelrun_worker.tables.inference import STRING, Kind, infer_as_azure, infer_exactly, infer_kind
+from parallelrun_worker.tables.plan_records import read, with_crc
 from parallelrun_worker.tables.records import Record
 
 _NAMELESS = "Column"

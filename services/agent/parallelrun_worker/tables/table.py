@@ -10,8 +10,8 @@ from parallelrun_worker.tables import grouped
 from parallelrun_worker.tables.data_warnings import DataWarning, DataWarnings
 from parallelrun_worker.tables.elsewhere import Place
 from parallelrun_worker.tables.formats import format_of
-from parallelrun_worker.tables.older_plans import completed
 from parallelrun_worker.tables.path_keys import PathKeys
+from parallelrun_worker.tables.plan_records import completed
 from parallelrun_worker.tables.steps import COUNTING, EXTRACT, apply_step, check_kept, warning_of
 from parallelrun_worker.tables.table_format import Piece, TableFormat, UnreadableFile, named
 from parallelrun_worker.tables.together import together
@@ -166,7 +166,7 @@ class Table:
         return self.warned(lambda values: apply_step(frame, step, salt, values), path)
 
     def warned(self, apply: Callable[[Values | None], Any], path: str) -> Any:
-        """What `apply` makes of rows of a file; it gets the rules for odd values, of which a warning then tells."""
+        """The rows of a file after `apply`; it gets the rules for odd values, of which a warning then tells."""
         values = Values("null", is_exact=False) if self._plan["read"].get("has_exact_integers") else None
         rows = apply(values)
         for odd_value in values.found.values() if values is not None else ():

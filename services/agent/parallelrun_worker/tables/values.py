@@ -223,15 +223,15 @@ class ColumnValues:
             texts: what stood there, by place.
         """
         words = {int(place): texts[place] for place in odd}
-        kept = {
+        kept_values = {
             place: self.settled(None, _MISFIT, rows[place], text)
             for place, text in words.items()
             if text and not text.isspace()
         }
-        if not any(text is not None for text in kept.values()):
+        if not any(text is not None for text in kept_values.values()):
             return dates
         values = as_objects(dates)
-        for place, text in kept.items():
+        for place, text in kept_values.items():
             values.iloc[place] = text
         return values
 

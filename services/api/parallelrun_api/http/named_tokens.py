@@ -1,4 +1,4 @@
-"""Several tokens, each with a name, in a file that operators change while the server runs.
+"""Several tokens, each with a name, in a file that operators change while the server runs; operators are some of them.
 
 A line for each, `NAME TOKEN`; empty lines, and those that begin with `#`, have none. The audit log has the names.
 Whoever is no longer in the file is turned away within a second.
@@ -14,7 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from parallelrun_api.people.person import ONLY_ONE
+from parallelrun_api.http.errors import NotAnOperator
+from parallelrun_api.people.person import CURRENT, ONLY_ONE
 from parallelrun_core.service import telemetry
 
 log = telemetry.logger()
@@ -115,3 +116,31 @@ def _state_of(path: Path) -> _State:
     """Return what changes whenever a file does."""
     status = os.stat(path)
     return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+_NOBODY_ASKED = ""
+"""The name of no token: the server requires none."""
+
+
+class Operators:
+    """The names of the tokens that may.
+
+    Args:
+        named: those of a file of tokens that may, too. The token that is set by itself, or that the server has made,
+            always may.
+    """
+
+    def __init__(self, named: frozenset[str]) -> None:
+        self._names = named | {ONLY_ONE, _NOBODY_ASKED}
+
+    def check(self, token_name: str) -> None:
+        """Make sure that the owner of a token may.
+
+        Raises:
+            NotAnOperator: not with this token; says what to do.
+        """
+        if token_name not in self._names and not CURRENT.get().is_operator:
+            raise NotAnOperator(
+                f"The token {token_name!r} may run jobs, not change the cluster or make tokens. Whoever runs this "
+                "server can allow that with --operators, or with a token of the scope admin."
+            )

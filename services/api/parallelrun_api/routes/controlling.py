@@ -9,7 +9,7 @@ from parallelrun_api.http.answers import json_answer
 from parallelrun_api.models import Asked
 from parallelrun_api.routes.responses import JobId, problems
 from parallelrun_core.answers.jobs import Job
-from parallelrun_core.wire.control import Priority
+from parallelrun_core.wire.states import Priority
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
 

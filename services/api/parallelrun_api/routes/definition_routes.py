@@ -23,7 +23,7 @@ class DefinitionRoutes:
     path: str
     """Path of the list; names are below it."""
     noun: str
-    """What one of them is called, as in `batch endpoint`."""
+    """The word for one of them, as `batch endpoint`."""
     name: Any
     """Describes the parameter of the path that has the name, whose alias it is."""
     service: Callable[[Context], Any]
@@ -33,7 +33,7 @@ class DefinitionRoutes:
     answer: Callable[[Any], Answer]
     """Makes an answer of a definition."""
     answer_now: Callable[[Context], Callable[[Any], Answer]] | None = None
-    """The same with what is known of its use now, for what is listed or got."""
+    """Makes one with the state that it has now, for list and get; None: it has none."""
     body: dict[str, Any]
     """The body of a definition, as the OpenAPI document has it."""
     texts: tuple[str, str, str, str]
@@ -41,7 +41,7 @@ class DefinitionRoutes:
     redefined: str = "It is defined anew."
     removed: str
     convertor: str = ""
-    """Of the parameter of the path, where a verb may follow it."""
+    """Convertor of the parameter of the path, where a verb may follow it."""
     is_for_operators: bool = False
     """Only operators may define and delete them."""
     remove_problems: tuple[int, ...] = (403, 404)

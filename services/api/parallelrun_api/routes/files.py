@@ -11,9 +11,8 @@ from fastapi import APIRouter, Depends, Header, Query, Response
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.paging import PathToken
 from parallelrun_api.routes.responses import FilePath, JobId, content, problems
-from parallelrun_api.views.downloads import TEXT, ByteRange, download
+from parallelrun_api.views.downloads import TEXT, ByteRange, download, image_type_of
 from parallelrun_api.views.files import ServedFolder, ServedFolders, page, page_begin
-from parallelrun_api.views.images import image_type_of
 from parallelrun_api.views.outputs import ServedOutputs
 from parallelrun_core.answers.files import FileList
 from parallelrun_core.service import telemetry

@@ -9,9 +9,8 @@ from fastapi import APIRouter, Query, Response
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.routes.files import logs_of
 from parallelrun_api.routes.responses import JobId, problems
-from parallelrun_api.views.metrics import metric_report
+from parallelrun_api.views.measurements import metric_report, storage_report
 from parallelrun_api.views.node_usage import MOST_NODES, node_usage
-from parallelrun_api.views.storage import storage_report
 from parallelrun_core.answers.node_usage import NodeUsageReport
 from parallelrun_core.answers.reports import MetricReport, StorageReport
 

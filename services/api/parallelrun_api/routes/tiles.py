@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query, Request, Response
 from msgspec import Struct
 
 from parallelrun_api.context import Context, Ctx
-from parallelrun_api.http.conditional import conditional_answer, prepared
+from parallelrun_api.http.answers import conditional_answer, prepared
 from parallelrun_api.http.paging import PageToken, decode_numbers, encode_token
 from parallelrun_api.routes.responses import JobId, problems
 from parallelrun_api.views.settings import effective_settings

@@ -20,7 +20,7 @@ from parallelrun_core.errors import InvalidInput, NotFound
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.ids import new_job_id
-from parallelrun_core.intake.output_claims import claim_of
+from parallelrun_core.intake.launching import claim_of
 from parallelrun_core.intake.prepared import JOB_ID, TRIGGER_TIME, job_of
 from parallelrun_core.problems import Problems
 from parallelrun_core.retention.marks import check_not_deleted

@@ -19,7 +19,7 @@ from parallelrun_core.ids import is_from
 from parallelrun_core.intake.cancelling import cancel
 from parallelrun_core.service import telemetry
 from parallelrun_core.store.registry import Registry
-from parallelrun_core.wire.control import URGENT, Orders, Priority
+from parallelrun_core.wire.states import URGENT, Orders, Priority
 
 if TYPE_CHECKING:
     from parallelrun_core.folder.records import JobRecord

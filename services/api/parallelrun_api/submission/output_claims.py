@@ -12,7 +12,7 @@ from parallelrun_api.submission.step_problems import Names, StepProblems
 from parallelrun_core.errors import Conflict, InvalidInput, Problem
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
-from parallelrun_core.intake.output_claims import named_outputs
+from parallelrun_core.intake.launching import named_outputs
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.pipeline_steps import LeafStep, leaf_steps
 from parallelrun_core.storage.location import is_url

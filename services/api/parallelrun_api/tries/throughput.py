@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from parallelrun_api.tries.shown import number
 from parallelrun_api.tries.timeline import clock_of, lives_of
 from parallelrun_api.views.shown import rfc3339
 from parallelrun_core.answers.pictures import Figures, Throughput
+from parallelrun_core.tries.columns import number
 from parallelrun_core.tries.summary import DONE
 from parallelrun_core.wire.pace import overall_items_per_s, ran_s
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from parallelrun_api.tries.shown import numbers
 from parallelrun_core.answers.pictures import Tiles
+from parallelrun_core.tries.columns import numbers
 from parallelrun_core.tries.levels import LEAST_SIZE
 from parallelrun_core.tries.summary import DONE
 

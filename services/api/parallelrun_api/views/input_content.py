@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from parallelrun_api.views.images import BYTES, image_type_of
+from parallelrun_api.views.downloads import BYTES, image_type_of
 from parallelrun_core.errors import NotFound, UnsafePath
 from parallelrun_core.folder.manifest import ManifestCursor
 from parallelrun_core.storage.location import is_url

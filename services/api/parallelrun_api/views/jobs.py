@@ -204,8 +204,8 @@ class JobReader:
                 return None
             if cached is not None and cached[0] is status and folder.has_record:
                 job = msgspec.structs.replace(cached[1], archived=is_archived)
-                wanted = job_filter.takes(job.parent.job if job.parent else "", job.owner, job.state)
-                return _tagged(folder, job) if wanted else None
+                is_taken = job_filter.takes(job.parent.job if job.parent else "", job.owner, job.state)
+                return _tagged(folder, job) if is_taken else None
             listed = self._listed(folder, job_filter, status, away)
             return _tagged(folder, listed) if listed is not None else None
         except NotFound:

@@ -255,9 +255,9 @@ class _Reader:
             text = os.pread(fd, at - begin, begin)
             skipped = text.find(b"\n") + 1 if begin else 0
             skipped = 0 if skipped == len(text) else skipped  # one line is longer than all of it
-            shown = last_of(text[skipped:], self._most_lines)
-            begin += len(text) - len(shown)
-            return shown, begin, begin > 0
+            tail = last_of(text[skipped:], self._most_lines)
+            begin += len(text) - len(tail)
+            return tail, begin, begin > 0
         text = os.pread(fd, min(most, max(0, size - at)), at)
         if len(text) == most and b"\n" not in text:
             text = os.pread(fd, min(_LOOKS_BACK[-1], size - at), at).partition(b"\n")[0] + b"\n"

@@ -1,4 +1,4 @@
-"""What the nodes of a job use, side by side: the ends of the tables that their agents write below logs/sys/perf."""
+"""Usage of the nodes of a job, side by side: the ends of the tables that their agents write below logs/sys/perf."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _N = TypeVar("_N", int, float)
 
 
 def node_usage(served: ServedFolder, limit: int) -> NodeUsageReport:
-    """What the nodes used when they were measured last.
+    """Return what the nodes used when they were measured last.
 
     Args:
         served: the logs of the job.
@@ -156,7 +156,7 @@ def _bytes(row: Row, column: str) -> int | None:
 
 
 def _rate(rows: list[Row], column: str) -> float | None:
-    """How fast a sum in MB has grown between the last two rows, in bytes a second."""
+    """The growth of a sum in MB between the last two rows, in bytes a second."""
     if len(rows) < 2:
         return None
     (before, after), (first, last) = (_time(row) for row in rows[-2:]), (_number(row, column) for row in rows[-2:])

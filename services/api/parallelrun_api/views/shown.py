@@ -12,12 +12,11 @@ import msgspec
 from parallelrun_core.answers import jobs as answers
 from parallelrun_core.folder.tags import submitted_tags
 from parallelrun_core.wire import pace
-from parallelrun_core.wire.control import Priority
 from parallelrun_core.wire.ending import how_completed
 from parallelrun_core.wire.failure import ErrorCount, JobFailure
 from parallelrun_core.wire.masking import Mask, masked_spec
 from parallelrun_core.wire.progress import Progress
-from parallelrun_core.wire.states import JobState
+from parallelrun_core.wire.states import JobState, Priority
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

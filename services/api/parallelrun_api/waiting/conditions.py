@@ -147,9 +147,11 @@ def _preparation(situation: Situation, _: Person) -> RunCondition | None:
         return None
     if len(needs) < joined:
         return _met("preparation", "its code, environment and inputs are there")
-    what = _PREPARING.get(next(iter(needs.values())), "what its workers need is brought")
+    preparation = _PREPARING.get(next(iter(needs.values())), "what its workers need is brought")
     advice = f"`parallelrun job logs {situation.job_id}` has the log of the node"
-    return RunCondition(name="preparation", state="waits", text=f"{what} on {_named(list(needs))}", advice=advice)
+    return RunCondition(
+        name="preparation", state="waits", text=f"{preparation} on {_named(list(needs))}", advice=advice
+    )
 
 
 def _quota(situation: Situation, _: Person) -> RunCondition | None:
@@ -171,10 +173,10 @@ def _slots(situation: Situation, viewer: Person) -> RunCondition | None:
     if not usable:
         return None
     slots = sum(info.slots for info in usable)
-    own = sum(info.workers.get(situation.job_id, 0) for info in usable)
+    job_workers = sum(info.workers.get(situation.job_id, 0) for info in usable)
     free = sum(max(0, info.slots - info.busy) for info in usable)
-    if own:
-        return _met("slots", f"it has {own:,} of {counted(slots, 'slot')}")
+    if job_workers:
+        return _met("slots", f"it has {job_workers:,} of {counted(slots, 'slot')}")
     if free:
         return _met("slots", f"{free:,} of {counted(slots, 'slot')} {'is' if slots == 1 else 'are'} free")
     left_s = until_a_slot(situation.neighbours, situation.now)
@@ -203,9 +205,9 @@ def _share(situation: Situation, _: Person) -> RunCondition | None:
     works = [work for info in situation.usable if (work := info.work_for(situation.job_id)) and work.target >= 0]
     if not works:
         return None
-    target, own = sum(work.target for work in works), situation.own_workers
+    target, workers = sum(work.target for work in works), situation.own_workers
     beside = counted(len(situation.neighbours), "other job")
-    return _met("share", f"its share is {counted(target, 'slot')} beside {beside}, and it has {own:,}")
+    return _met("share", f"its share is {counted(target, 'slot')} beside {beside}, and it has {workers:,}")
 
 
 def _memory(situation: Situation, _: Person) -> RunCondition | None:

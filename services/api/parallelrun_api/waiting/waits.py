@@ -81,9 +81,9 @@ class Waits:
             return msgspec.structs.replace(explained, mini_batch=mini_batch)
         situation = self._situation(folder, self._reader.standing(folder.job_id))
         holding = self._reader.views.holding(folder.job_id, mini_batch)
-        own = conditions_of_one(situation, mini_batch, holding)
+        batch_conditions = conditions_of_one(situation, mini_batch, holding)
         is_held = bool(holding.node)
-        conditions = own if is_held else [*own, *explained.conditions]
+        conditions = batch_conditions if is_held else [*batch_conditions, *explained.conditions]
         answer = _explained(situation, conditions, runs=is_held)
         return msgspec.structs.replace(answer, mini_batch=mini_batch)
 
@@ -105,8 +105,8 @@ def _over(job_id: str, text: str, *, runs: bool = False) -> Explanation:
 
 def _explained(situation: Situation, conditions: list[RunCondition], *, runs: bool) -> Explanation:
     mask = Mask(situation.record.spec)
-    shown = [msgspec.structs.replace(each, text=mask.printable(each.text)) for each in conditions]
-    unmet = first_unmet(shown)
+    masked_conditions = [msgspec.structs.replace(each, text=mask.printable(each.text)) for each in conditions]
+    unmet = first_unmet(masked_conditions)
     if runs:
         answer, advice = "it runs", ""
         if unmet is not None and unmet.state == "blocks":
@@ -115,4 +115,4 @@ def _explained(situation: Situation, conditions: list[RunCondition], *, runs: bo
         answer, advice = unmet.text, unmet.advice
     else:
         answer, advice = "all conditions are met: it runs within a moment", ""
-    return Explanation(job=situation.job_id, runs=runs, answer=answer, advice=advice, conditions=shown)
+    return Explanation(job=situation.job_id, runs=runs, answer=answer, advice=advice, conditions=masked_conditions)

@@ -11,7 +11,7 @@ from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.service.pacing import Every
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store.registry import Registry
-from parallelrun_core.wire.control import Orders
+from parallelrun_core.wire.states import Orders
 
 log = logger()
 

@@ -42,11 +42,11 @@ class DiskCheck:
         """
         if self._apart is None or not scheduled or not disks:
             return ""
-        found = self._apart.ask(self._find)
-        if found is None:
+        measured = self._apart.ask(self._find)
+        if measured is None:
             return ""
         self.close()
-        return too_small(max(found, default=0), disks)
+        return too_small(max(measured, default=0), disks)
 
     def close(self) -> None:
         """Look no further."""

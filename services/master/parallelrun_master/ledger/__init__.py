@@ -1,4 +1,4 @@
-"""What is recorded of a job's mini-batches.
+"""The ledger: the records of a job's mini-batches.
 
 ledger.py         outcomes go into the decision log, and are counted
 journals.py       finished work that only the journals of agents have

@@ -1,4 +1,4 @@
-"""From inputs to the queue.
+"""Publishing: inputs become mini-batches on the queue.
 
 scheduling.py   lists and cuts the inputs into the manifest
 sizing.py       the size of mini-batches, while the job chooses it itself

@@ -72,7 +72,7 @@ class TraceDelivery:
 
     def _send(self, end: JobEnd) -> None:
         from parallelrun_master.traces.exporting import NotSent
-        from parallelrun_master.traces.job_trace import story_of
+        from parallelrun_master.traces.spans import story_of
 
         job_id, again_s = end.folder.job_id, end.begin_attempt()
         try:

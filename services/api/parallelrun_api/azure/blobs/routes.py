@@ -18,8 +18,7 @@ from parallelrun_api.azure.blobs.places import open_blob
 from parallelrun_api.azure.blobs.store import MAX_BODY_BYTES
 from parallelrun_api.azure.face import Face, FaceOf
 from parallelrun_api.http.errors import BodyTooLarge, Forbidden, HttpError
-from parallelrun_api.views.downloads import ByteRange, Content, send
-from parallelrun_api.views.images import BYTES
+from parallelrun_api.views.downloads import BYTES, ByteRange, Content, send
 from parallelrun_core.errors import InvalidInput
 
 if TYPE_CHECKING:

@@ -123,7 +123,7 @@ class Building:
                 self.over_at = self.over_at or time.monotonic()
 
     def _check_dockerfile(self) -> None:
-        """What the Engine is sent is what is looked at, whoever has accepted the job."""
+        """Check the Dockerfile that the Engine is sent, whoever has accepted the job."""
         name = self._parameters["dockerfile"]
         with suppress(FileNotFoundError):  # the Engine says so
             check_dockerfile((self._folder / name).read_bytes(), name)

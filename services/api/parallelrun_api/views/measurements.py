@@ -1,17 +1,22 @@
-"""The reports of what a job has asked of object stores, put together."""
+"""Measurements of a job, as the API shows them: metrics that its script has logged, and requests to object stores."""
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from parallelrun_api.views.files import ServedFolder
+from parallelrun_api.views.shown import rfc3339
+from parallelrun_core.answers import reports as answers
 from parallelrun_core.answers.reports import StorageReport, StorageRequests
 from parallelrun_core.errors import NotFound, UnsafePath
+from parallelrun_core.folder.metrics import LoggedMetric, read_metrics
 from parallelrun_core.folder.storage_report import fields_of
 
 _MOST_FILES: Final = 2000
@@ -41,3 +46,28 @@ def _items(served: ServedFolder, path: str) -> Iterator[StorageRequests]:
             yield msgspec.convert(fields, StorageRequests, strict=False)
         except msgspec.ValidationError:
             continue
+
+
+_LAST_TIME = 253_402_300_799.0
+"""The end of the year 9999: a node's clock, or a script that has written the file, may say anything."""
+
+
+def metric_report(logs: Path) -> answers.MetricReport:
+    """All that was logged so far, as far as there may be."""
+    read = read_metrics(logs)
+    items = [_shown(metric) for metric in (*read.metrics.values(), *read.notes)]
+    return answers.MetricReport(items=items, left_out=read.left_out)
+
+
+def _shown(metric: LoggedMetric) -> answers.Metric:
+    points = [
+        answers.MetricPoint(
+            time=rfc3339(min(max(point.time, 0.0), _LAST_TIME) if math.isfinite(point.time) else 0.0),
+            value=point.value,
+            step=point.step,
+            source=point.source,
+            process=point.process,
+        )
+        for point in metric.points
+    ]
+    return answers.Metric(name=metric.name, kind=metric.kind, count=metric.count, points=points)
