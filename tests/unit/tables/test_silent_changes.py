@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -135,3 +136,25 @@ def test_a_value_that_does_not_fit_is_named_with_its_line_whatever_the_text_is_l
     reader.frame()
     (warning,) = [each for each in json.loads(reader.warnings.take()) if each[2] == "v"]
     assert warning[7:9] == [line, data.index("n/a")]
+
+
+@pytest.mark.parametrize("encoding", ["latin1", "cp1252", "iso-8859-15"])
+@pytest.mark.parametrize("before", [0, 1, 3_000])
+@pytest.mark.parametrize("least", [0, 1])
+def test_bytes_of_no_text_are_refused_in_a_code_page_wherever_they_begin(
+    folder: Path, encoding: str, before: int, least: int
+) -> None:
+    chance = random.Random(before)
+    noise = bytes(chance.randrange(least, 256) for _ in range(9_000))
+    (folder / "a.csv").write_bytes(b"v,w\n" + b"1,x\n" * before + noise)
+    reader = Reader(folder, [{"read_delimited": {"encoding": encoding}}])
+    with pytest.raises(ValueError, match=r"a\.csv: it is no text: of .* bytes"):
+        reader.frame()
+
+
+@pytest.mark.parametrize("delimiter", ["\x01", "\x07", "\x1f", ";"])
+def test_text_in_a_code_page_is_read_with_a_control_character_as_its_delimiter(folder: Path, delimiter: str) -> None:
+    rows = [["v", "é"], *([str(number), f"ä\x02{number}"] for number in range(500))]
+    (folder / "a.csv").write_bytes("".join(delimiter.join(row) + "\r\n" for row in rows).encode("latin1"))
+    frame = Reader(folder, [{"read_delimited": {"encoding": "latin1", "delimiter": delimiter}}]).frame()
+    assert [[str(value) for value in row] for row in frame.itertuples(index=False)] == rows[1:]

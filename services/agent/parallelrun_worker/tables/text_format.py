@@ -14,7 +14,7 @@ from parallelrun_worker.tables.heads import FileHead
 from parallelrun_worker.tables.inference import STRING, Kind
 from parallelrun_worker.tables.records import Record
 from parallelrun_worker.tables.schema import Schema, freeze, frozen
-from parallelrun_worker.tables.sniffing import Encoding
+from parallelrun_worker.tables.sniffing import Encoding, check_controls
 from parallelrun_worker.tables.table_format import Piece, Records, TableFormat, named
 from parallelrun_worker.tables.text import encoding_of, is_utf8, lines_before, owned_range, to_utf8
 from parallelrun_worker.tables.unpacking import (
@@ -105,6 +105,7 @@ class TextFormat(TableFormat):
             head = self.head(path, file)
             owned = owned_range(file, start, end, encoding, is_aligned=is_aligned, first=head.start)
             data = read_range(file, owned.start, owned.stop)
+            check_controls(data, encoding, owned.start, head.delimiter)
             self._warn_of_code_page(path, data, encoding)
             with refusing(encoding, owned.start, data):
                 data = self.lines(to_utf8(data, encoding), encoding, file, head)
