@@ -1,4 +1,5 @@
-"""Gathers what is wrong with a document that a user wrote, each problem with its place and what was probably meant."""
+"""Gathers what is wrong with a document that a user wrote, each problem with its place and what was
+probably meant ("did you mean")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Builds the outcome of a try from a worker's answer, or from the way it died. Pure, no I/O."""
+"""Builds the outcome of a try from a worker's answer, or from the way it died: out of memory (OOM), by a signal, after
+a timeout. What a try is charged is decided here. Pure, no I/O."""
 
 from __future__ import annotations
 
