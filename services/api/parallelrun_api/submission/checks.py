@@ -20,7 +20,7 @@ from parallelrun_core.spec import Input, JobSpec
 from parallelrun_core.spec.requirements import host_of
 from parallelrun_core.storage.interface import Trouble
 from parallelrun_core.storage.location import is_url
-from parallelrun_core.storage.path_rule import PathRule, Places
+from parallelrun_core.storage.path_rule import PathRule, Places, resolve
 from parallelrun_core.storage.stores import storage_of
 
 _PACKAGE_HOSTS: Final = (
@@ -155,8 +155,11 @@ def _job_of(root: Path, path: str) -> str:
     """Return the job in whose outputs a path is, whatever links lead there; empty: it is elsewhere."""
     if is_url(path):
         return ""
-    real_root = Path(os.path.realpath(root))
-    return job_of_output(root, f"{path}/") or job_of_output(real_root, f"{os.path.realpath(path)}/")
+    try:  # not `os.path.realpath`, which fails where a folder becomes a link meanwhile
+        real_root, real_path = Path(os.fsdecode(resolve(os.fsencode(root)))), resolve(os.fsencode(path))
+    except (OSError, ValueError):  # whoever opens it says so
+        return job_of_output(root, f"{path}/")
+    return job_of_output(root, f"{path}/") or job_of_output(real_root, f"{os.fsdecode(real_path)}/")
 
 
 def _check_tables(rule: PathRule, spec: JobSpec) -> None:
