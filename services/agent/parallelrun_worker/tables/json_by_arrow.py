@@ -184,4 +184,4 @@ def _has_negative_zero(column: Any) -> bool:
     if not pa.types.is_floating(column.type):
         return False
     numbers = column.to_numpy()
-    return bool(np.any((numbers == 0) & np.signbit(numbers)))
+    return bool(np.signbit(numbers[numbers == 0]).any())
