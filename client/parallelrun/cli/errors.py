@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from http import HTTPStatus
 from typing import Final
 
 from parallelrun.cli.exit_codes import ExitCode, of_state
@@ -43,7 +44,7 @@ def lines_about(error: Exception) -> list[str]:
             lines.append(f"  {clean(': '.join(parts))}")
             if problem.hint:
                 lines.append(f"    hint: {clean(problem.hint)}")
-        if isinstance(error, Unauthorized):
+        if isinstance(error, Unauthorized) and error.status == HTTPStatus.UNAUTHORIZED:  # else its text says who may
             lines.append("  hint: give --token, or set PARALLELRUN_TOKEN")
         return lines
     show = getattr(error, "format_message", None)

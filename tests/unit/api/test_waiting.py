@@ -76,6 +76,22 @@ def test_a_job_behind_another_one_says_whose_it_is_and_how_long_it_takes() -> No
     assert "(anna, 3 of 4 slots) and 1 other" in others.text
 
 
+def test_a_job_behind_workers_that_are_kept_says_why_and_who_can_help() -> None:
+    full: dict[str, Any] = {"nodes": (node(busy={"job_annas": 4}),)}
+    assert "when a mini-batch there has ended" in unmet(**full | {"neighbours": (neighbour(),)}).advice
+    kept = unmet(**full | {"neighbours": (neighbour(frees_in_s=76.0),)})
+    assert kept.text.endswith("about 76 s")
+    assert "ten times as long as their init() took" in kept.advice
+    assert "pause that job" in kept.advice
+
+
+def test_a_share_counts_jobs_that_have_no_worker_yet() -> None:
+    work = {MINE: NodeWork(target=2), "job_new": NodeWork(target=2)}
+    conditions = conditions_of(situation(nodes=(node(busy={MINE: 4}, work=work),)), BERT)
+    (share,) = [each for each in conditions if each.name == "share"]
+    assert share.text == "its share is 2 slots beside 1 other job, and it has 4"
+
+
 def test_names_of_other_people_are_not_shown_to_those_who_see_only_their_own() -> None:
     full: dict[str, Any] = {"nodes": (node(busy={"job_annas": 4}),), "neighbours": (neighbour(),)}
     text = unmet(ONLY_OWN, **full).text

@@ -24,6 +24,7 @@ _PREPARING: Final = {
     "environment": "its environment is built",
     "inputs": "its inputs are brought",
 }
+_WORTH_TELLING_S: Final = 2.0
 Check = Callable[["Situation", "Person"], RunCondition | None]
 
 _NEW_NODE: Final = "start one on a machine that sees the cluster's folder: `parallelrun-agent` (docs/second-machine.md)"
@@ -182,8 +183,17 @@ def _slots(situation: Situation, viewer: Person) -> RunCondition | None:
     left_s = until_a_slot(situation.neighbours, situation.now)
     soon = f", about {about(left_s)}" if left_s is not None else ""
     text = f"waiting behind {_behind(situation.neighbours, viewer, slots)}{soon}"
-    advice = "it gets its share when a mini-batch there has ended; an admin can raise its priority"
-    return RunCondition(name="slots", state="waits", text=text, advice=advice, left_s=left_s)
+    return RunCondition(name="slots", state="waits", text=text, advice=_how_a_slot_comes(situation), left_s=left_s)
+
+
+def _how_a_slot_comes(situation: Situation) -> str:
+    """Return when a slot is given to a job that has none, and what makes it sooner."""
+    if situation.neighbours and min(each.frees_in_s for each in situation.neighbours) > _WORTH_TELLING_S:
+        return (
+            "workers there are kept until they have worked ten times as long as their init() took; an admin, or the "
+            "owner, can pause that job"
+        )
+    return "it gets its share when a mini-batch there has ended; an admin can raise its priority"
 
 
 def _behind(neighbours: tuple[Neighbour, ...], viewer: Person, slots: int) -> str:
@@ -206,7 +216,8 @@ def _share(situation: Situation, _: Person) -> RunCondition | None:
     if not works:
         return None
     target, workers = sum(work.target for work in works), situation.own_workers
-    beside = counted(len(situation.neighbours), "other job")
+    others = {job_id for info in situation.usable for job_id in info.work} - {situation.job_id}
+    beside = counted(len(others), "other job")
     return _met("share", f"its share is {counted(target, 'slot')} beside {beside}, and it has {workers:,}")
 
 
