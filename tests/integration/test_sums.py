@@ -114,3 +114,18 @@ def test_sums_of_tables_of_which_one_can_not_be_read(
         inputs={"data": {"path": str(tmp_path), "transformations": ["read_json_lines"]}},
     )  # fmt: skip
     check(cluster, job, items=80, lost=lost + 10, short=0, estimated=10)
+
+
+def test_sums_of_partitions_name_the_partition_that_has_failed(cluster: Cluster, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("shop,number\n" + "".join(f"s{each % 10},{each}\n" for each in range(200)))
+    job = cluster.submit(
+        TABLE, inputs={"rows": {"path": str(path), "transformations": ["read_delimited"]}}, partition_keys=["shop"],
+        run_max_try=1,
+    )  # fmt: skip
+    check(cluster, job, items=200, lost=20, short=0)
+    with (cluster.folder(job).logs / "failed_items.csv").open(newline="") as file:
+        assert [row["Item"] for row in csv.DictReader(file)] == [
+            f"row {each} of the partition s7" for each in range(1, 21)
+        ]
+    assert "mini_batch_size" not in (cluster.folder(job).logs / "job_result.txt").read_text()

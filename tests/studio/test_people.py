@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from tests.studio.chromium import NARROW, Tab, tab
-from tests.studio.cluster import TOKEN, Studio
+from tests.studio.cluster import SLOW, TOKEN, Studio
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator
@@ -147,3 +147,22 @@ def test_usage_stands_by_week_and_person_as_the_csv_has_it(
         assert any("anna" in line for line in lines[1:])
         row.get_by_role("link", name="anna").click()
         opened.page.wait_for_url("**/jobs?owner=anna")
+
+
+def test_nobody_is_offered_to_change_what_is_anothers(browser: Browser, shown: Studio, operator: httpx.Client) -> None:
+    anna, bert = (operator.put(f"/v1/tokens/{name}", json={}).json()["token"] for name in ("anna", "bert"))
+    job = shown.cluster.submit(SLOW, inputs=shown.cluster.files(400), mini_batch_size=1, owner="anna")
+    with opened_by(browser, shown, anna) as hers, opened_by(browser, shown, bert) as his:
+        for opened in (hers, his):
+            opened.open(f"/jobs/{job}")
+        hers.page.get_by_role("button", name="Cancel").wait_for()
+        assert hers.page.get_by_label("Priority").locator("option").all_inner_texts() == ["low", "normal", "high"]
+        his.page.get_by_text("changed by anna alone").wait_for()
+        for name in ("Cancel", "Pause"):
+            assert his.page.get_by_role("button", name=name).count() == 0
+        assert his.page.get_by_label("Priority").count() == 0
+        assert his.violations() == []
+        hers.page.get_by_role("button", name="Cancel").click()
+        hers.page.get_by_role("dialog").get_by_role("button", name="Cancel", exact=True).click()
+        his.page.get_by_text("canceled").first.wait_for()
+    shown.cluster.result(job)

@@ -69,8 +69,9 @@ async function request(path: string, init: RequestInit): Promise<Response> {
     const answer = await reach(path, init);
     if (answer.ok) return answer;
     if (answer.status === 401) mustSignIn.value = true;
-    if (answer.status !== 429 || waits === MOST_WAITS) throw await problemOf(answer);
-    await sleep(1000 * Number(answer.headers.get("Retry-After") ?? 1), init.signal);
+    const after = answer.headers.get("Retry-After"); // a quota that is used up has none
+    if (answer.status !== 429 || !after || waits === MOST_WAITS) throw await problemOf(answer);
+    await sleep(1000 * Number(after), init.signal);
   }
 }
 

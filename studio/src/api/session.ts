@@ -13,6 +13,13 @@ export const isLinkUsed = signal(false);
 export const linkTrouble = signal("");
 export const session = signal<Session | undefined>(undefined);
 
+const may = (scope: Session["scopes"][number]): boolean => session.value?.scopes.includes(scope) ?? true;
+export const isAdmin = (): boolean => may("admin");
+
+/** Whether this browser may change what belongs to somebody; the server decides in any case. */
+export const mayChange = (owner: string): boolean =>
+  isAdmin() || (may("submit") && owner === session.value?.token_name);
+
 async function refreshSession(): Promise<void> {
   session.value = await getJson<Session>(PATH).catch(() => undefined);
   if (session.value) mustSignIn.value = session.value.is_token_needed && !session.value.is_signed_in;

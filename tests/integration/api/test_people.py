@@ -416,6 +416,7 @@ def check_quotas(redis_url: str, redis: Redis, tmp_path: Path, site: Site, witho
         refused = people.anna.post("/v1/jobs", json=site.spec())
         assert refused.status_code == 429
         assert refused.json()["code"] == "quota_exceeded"
+        assert "Retry-After" not in refused.headers, "a client would wait, and say nothing"
         assert "anna has 2 jobs that have not ended, and may have 2" in refused.json()["detail"]
         assert "may submit 0 jobs in a minute" in people.bert.post("/v1/jobs", json=site.spec()).json()["detail"]
         for _ in range(3):

@@ -71,6 +71,17 @@ def test_a_server_that_is_busy_is_asked_again_for_longer_than_one_that_is_away(a
     assert len(set(pauses)) > 1, "clients don't all come back at the same moment"
 
 
+def test_who_is_over_a_quota_is_told_at_once(api: FakeApi) -> None:
+    pauses: list[float] = []
+    transport = Transport(api.url, retry=QUICK, sleep=pauses.append)
+    api.on("POST", "/v1/jobs", Answer.of({"detail": "anna may have 2 jobs.", "code": "quota_exceeded"}, 429))
+
+    with pytest.raises(Unavailable, match="anna may have 2 jobs"):
+        transport.request("POST", "/v1/jobs", idempotent=True)
+    transport.close()
+    assert pauses == []
+
+
 def test_a_server_that_stays_busy_is_given_up(api: FakeApi) -> None:
     pauses: list[float] = []
     transport = Transport(api.url, retry=RetryPolicy(busy_s=60), sleep=pauses.append)

@@ -19,6 +19,7 @@ from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
 from parallelrun_master.planning.amount import TableAmount
 from parallelrun_master.policy.error_groups import ErrorGroups
+from parallelrun_master.policy.hints import what_to_do
 from parallelrun_master.reports.overview import Overview
 from parallelrun_master.reports.result import write_job_result, write_user_errors
 from parallelrun_master.reports.scheduling_log import SchedulingLog
@@ -193,6 +194,30 @@ def test_items_that_failed_without_an_error_are_explained(tmp_path: Path) -> Non
     )
     assert (tmp_path / "job_result.txt").read_text().startswith("Job job_1 was canceled.\n")
     assert "Warning" not in (tmp_path / "job_result.txt").read_text()
+
+
+def test_the_numbers_of_a_job_that_ended_early_add_up(tmp_path: Path) -> None:
+    progress = Progress(
+        scheduled=500, listing_done=True, done=20, failed=1, items_scheduled=5000, items_done=200, items_failed=10
+    )
+    ended = JobResult(job_id="job_1", state=JobState.CANCELED, started=1.0, ended=2.0, progress=progress)
+    spec = JobSpec.parse({"entry_script": "e.py", "inputs": "/in"})
+    write_job_result(tmp_path, ended, ErrorGroups(), spec)
+    result = (tmp_path / "job_result.txt").read_text()
+    assert "500 scheduled, 20 done, 1 failed, 479 not decided, 0 tries repeated" in result
+    assert "Items: 5,000 in all, 200 succeeded, 10 failed, 4,790 not decided." in result
+
+
+def test_no_smaller_mini_batches_are_advised_where_each_is_a_partition() -> None:
+    errors = ErrorGroups()
+    errors.add(failed(0, items=9))
+    progress = Progress(failed=1, items_failed=9)
+    for extra, advises in ({}, True), ({"partition_keys": ["shop"]}, False):
+        spec = JobSpec.parse({"entry_script": "e.py", "inputs": "/in", **extra})
+        assert errors.first is not None
+        hint = what_to_do(spec, progress, errors.first)
+        assert hint.startswith("an exception in run() fails every item")
+        assert ("mini_batch_size" in hint) == advises
 
 
 @pytest.mark.parametrize("state, progress, first_line", [

@@ -35,8 +35,10 @@ _STEP: Final = "\0"
 _JOBS: Final = 10_000
 
 
-class QuotaExceeded(ParallelRunError, code="quota_exceeded", http_status=429, retryable=True):
+class QuotaExceeded(ParallelRunError, code="quota_exceeded", http_status=429):
     """The person has as many jobs as they may have, or has submitted too many in a minute."""
+
+    # Not retryable, as nobody knows when: who submits is told at once, not after minutes in which a client tries again.
 
 
 @dataclass(frozen=True, kw_only=True)

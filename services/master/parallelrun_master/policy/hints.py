@@ -20,9 +20,9 @@ SHORT_RETURNS = (
     "logs/sys/job_report/processed_mini-batches.csv"
 )
 ONE_FAILS_ALL = (
-    "an exception in run() fails every item of its mini-batch: handle errors per item and return rows for the rest, "
-    "or use smaller mini-batches (mini_batch_size: 1)"
+    "an exception in run() fails every item of its mini-batch: handle errors per item and return rows for the rest"
 )
+SMALLER = ", or use smaller mini-batches (mini_batch_size: 1)"
 NO_TABLE = (
     "run() is given a list of paths, and seems to expect a DataFrame: say how the files are read, as in "
     "`transformations: [{step}]` in the input, or in an MLTable file; see docs/tables.md"
@@ -62,7 +62,8 @@ def what_to_do(spec: JobSpec, progress: Progress, first: ErrorGroup) -> str:
         step = next(filter(None, map(step_for, first.files)), "")
         if step:
             return NO_TABLE.format(step=step)
-    return ONE_FAILS_ALL if progress.items_lost > progress.failed else ""
+    smaller = "" if spec.partition_keys else SMALLER  # a partition is a mini-batch
+    return ONE_FAILS_ALL + smaller if progress.items_lost > progress.failed else ""
 
 
 def is_about_arguments(message: str, traceback: str) -> bool:

@@ -111,8 +111,18 @@ def _names(folder: Path, raw: bytes, lost: _Lost) -> list[str]:
         paths, mini_batch = [], None
     if mini_batch is not None and mini_batch.items == len(paths):
         return [os.fsdecode(path) for path in paths[lost.first : lost.first + lost.items]]
-    files = ", ".join(dict.fromkeys(os.fsdecode(path) for path in paths[:3]))
-    where = f" of {files}" if files else ""
+    if keys := _keys(mini_batch):  # its file may be one of ours, in which rows were grouped
+        where = f"partition {keys}"
+    else:
+        files = ", ".join(dict.fromkeys(os.fsdecode(path) for path in paths[:3]))
+        where = f"mini-batch of {files}" if files else "mini-batch"
     if not lost.items:
-        return [f"all rows of the mini-batch{where}, whose number is unknown"]
-    return [f"row {row + 1:,} of the mini-batch{where}" for row in range(lost.first, lost.first + lost.items)]
+        return [f"all rows of the {where}, whose number is unknown"]
+    return [f"row {row + 1:,} of the {where}" for row in range(lost.first, lost.first + lost.items)]
+
+
+def _keys(mini_batch: message.Message | None) -> str:
+    """Return the values of the job's `partition_keys` in a mini-batch; empty: it has none."""
+    if mini_batch is None or not message.is_described(mini_batch):
+        return ""
+    return ", ".join("null" if key is None else key for key in message.described_of(mini_batch).keys)

@@ -81,14 +81,20 @@ def write_job_result(
 
 def _counted(progress: Progress) -> list[str]:
     return [
-        f"Mini-batches: {progress.scheduled:,} scheduled, {progress.done:,} done, {progress.failed:,} failed, "
-        f"{counted(progress.retried, 'try', 'tries')} repeated, "
+        f"Mini-batches: {progress.scheduled:,} scheduled, {progress.done:,} done, {progress.failed:,} failed"
+        f"{_undecided(progress.scheduled - progress.decided)}, {counted(progress.retried, 'try', 'tries')} repeated, "
         f"{counted(progress.lost, 'delivery', 'deliveries')} lost with their node.",
-        f"Items: {_items(progress)}, {progress.items_done:,} succeeded, {_failed_items(progress)}.",
+        f"Items: {_items(progress)}, {progress.items_done:,} succeeded, {_failed_items(progress)}"
+        f"{_undecided(progress.items_found - progress.items_done - progress.items_failed)}.",
         f"Rows: {progress.rows:,}.",
         *_waits(progress),
         *([f"Cost: {progress.cost_text()}."] if progress.cost_text() else []),
     ]
+
+
+def _undecided(count: int) -> str:
+    """Return how many of a job that ended early have neither succeeded nor failed, so that the numbers add up."""
+    return f", {count:,} not decided" if count > 0 else ""
 
 
 def _waits(progress: Progress) -> list[str]:

@@ -5,6 +5,7 @@ import { useState } from "preact/hooks";
 import { send } from "../../api/http";
 import { isOver, type LiveJob } from "../../api/live";
 import { filePath, jobPath } from "../../api/paths";
+import { mayChange } from "../../api/session";
 import type { Job } from "../../api/types";
 import { Command } from "../../parts/command";
 import { Copy } from "../../parts/copy";
@@ -43,6 +44,7 @@ function resumed({ type, progress }: Job): string {
 export function Actions({ job, live }: { job: Job; live: LiveJob }): JSX.Element {
   const [asked, ask] = useState<Action | undefined>(undefined);
   const output = outputOf(job);
+  const isMine = mayChange(job.owner);
   return (
     <div class="actions">
       {output && (
@@ -57,13 +59,14 @@ export function Actions({ job, live }: { job: Job; live: LiveJob }): JSX.Element
           Download …
         </a>
       )}
-      {actionsOf(job).map((action) => (
+      {(isMine ? actionsOf(job) : []).map((action) => (
         <button key={action.verb} type="button" class={action.isGrave ? "grave" : ""} onClick={() => ask(action)}>
           <Icon name={action.icon} />
           {action.title}
         </button>
       ))}
-      {!isOver(job) && <Priority job={job} live={live} />}
+      {!isOver(job) && isMine && <Priority job={job} live={live} />}
+      {!isMine && <span class="sub">changed by {job.owner || "admins"} alone</span>}
       {!isOver(job) && hasNotices() && (
         <button type="button" class="quiet" aria-pressed={wantsNotice.value} onClick={() => void wantNotice()}>
           Tell me at the end

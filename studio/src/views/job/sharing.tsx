@@ -7,6 +7,7 @@ import { getJson, send, type Problem } from "../../api/http";
 import { isOver, type LiveJob } from "../../api/live";
 import { useLoaded } from "../../api/loaded";
 import { jobPath } from "../../api/paths";
+import { isAdmin } from "../../api/session";
 import type { Explanation, Job } from "../../api/types";
 import { standingOf } from "../../words/pace";
 import { duration } from "../../words/times";
@@ -60,7 +61,7 @@ export function Priority({ job, live }: { job: Job; live: LiveJob }): JSX.Elemen
     <label class="priority">
       Priority{" "}
       <select value={job.priority} onChange={({ currentTarget }) => void change(currentTarget.value)}>
-        {PRIORITIES.map((each) => (
+        {PRIORITIES.filter((each) => each !== "urgent" || isAdmin() || job.priority === each).map((each) => (
           <option key={each}>{each}</option>
         ))}
       </select>
