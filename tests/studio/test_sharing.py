@@ -23,6 +23,8 @@ def test_a_job_is_paused_says_why_it_does_not_run_gets_a_priority_and_goes_on(op
     dialog.get_by_role("button", name="Pause", exact=True).click()
     page.get_by_text("Why it waits: it was paused").click()
     page.get_by_text(f"parallelrun job resume {job}").first.wait_for()
+    page.get_by_text("It is paused, with").wait_for()
+    assert page.get_by_text("it ends about").count() == 0, "nobody knows"
     assert read_control(folder).paused
     assert opened.violations() == []
 

@@ -27,6 +27,8 @@ function processing(job: Job, pace: Pace): string {
   if (bytes_shuffled < bytes_to_shuffle) return "The rows of the table are being grouped by their keys";
   if (preparing && !done && !failed) return `${counted(preparing, "node")} build the Python environment of the workers`;
   if (!scheduled) return "The input is being listed";
+  if (job.paused)
+    return `It is paused, with ${counted(done + failed, "mini-batch", "mini-batches")} of ${count(scheduled)} decided`;
   const standing = standingOf(job);
   if (standing === "waiting_for_workers")
     return `Waits for workers for ${duration(pace.waitedS)}${done + failed ? `, with ${counted(done + failed, "mini-batch", "mini-batches")} of ${count(scheduled)} decided` : ""}`;

@@ -246,7 +246,8 @@ def _summary_of(
     ended = result.ended if result else status.ended if status else None
     failure = result.failure if result else status.failure if status else None
     queued_at = card.submitted if reopened_at is None else reopened_at
-    pace = pace_of(state, progress, queued_at=queued_at, started=started, ended=ended)
+    is_paused = status is not None and status.is_paused
+    pace = pace_of(state, progress, queued_at=queued_at, started=started, ended=ended, is_paused=is_paused)
     return JobSummary(
         id=card.job_id,
         type=card.type,

@@ -49,6 +49,7 @@ def job_of(
     failure = result.failure if result else status.failure if status else None
     started = result.started if result else status.started if status else None
     ended = result.ended if result else status.ended if status else None
+    is_paused = result is None and status is not None and status.is_paused
     return answers.Job(
         id=record.job_id,
         type=type_of(record),
@@ -62,11 +63,13 @@ def job_of(
         ended=rfc3339(ended) if ended is not None else None,
         progress=progress,
         summary=mask.printable(summary_of(result)) if result else "",
-        pace=None if record.is_pipeline else pace_of(state, progress, queued_at=queued, started=started, ended=ended),
+        pace=None
+        if record.is_pipeline
+        else pace_of(state, progress, queued_at=queued, started=started, ended=ended, is_paused=is_paused),
         failure=_failure(failure, mask) if failure else None,
         errors=_errors(result.errors, mask) if result else [],
         skipped=result.skipped if result else 0,
-        paused=result is None and status is not None and status.is_paused,
+        paused=is_paused,
         priority=_priority(record, status),
         output=_output(result) if result and result.output else None,
         warnings=[mask.printable(warning) for warning in result.warnings] if result else [],
@@ -90,12 +93,19 @@ def _priority(record: JobRecord, status: JobStatus | None) -> Priority:
 
 
 def pace_of(
-    state: JobState, progress: Progress, *, queued_at: float, started: float | None, ended: float | None
+    state: JobState,
+    progress: Progress,
+    *,
+    queued_at: float,
+    started: float | None,
+    ended: float | None,
+    is_paused: bool = False,
 ) -> answers.Pace:
     """The pace of a job as it is shown now.
 
     Args:
         queued_at: time of the submission, or of the last resume or retry, for a job that no leader has begun since.
+        is_paused: nobody knows when it ends.
     """
     now = time.time()
     if state is JobState.QUEUED:
@@ -103,7 +113,7 @@ def pace_of(
     elif not progress.queued_at and started is not None:  # led by an earlier release
         progress = msgspec.structs.replace(progress, queued_at=queued_at, worked_from=started)
     until = (ended or now) if state.is_terminal else now
-    left_s = pace.left_s(progress, now) if state is JobState.PROCESSING else None
+    left_s = pace.left_s(progress, now) if state is JobState.PROCESSING and not is_paused else None
     return answers.Pace(
         standing=pace.standing_of(state, progress).value,
         as_of=rfc3339(until),
