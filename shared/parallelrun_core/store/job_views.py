@@ -11,7 +11,7 @@ import msgspec
 
 from parallelrun_core.store import keys as all_keys
 from parallelrun_core.store.keys import JobKeys
-from parallelrun_core.wire.at_work import NodeAtWork
+from parallelrun_core.wire.at_work import NodeWork
 from parallelrun_core.wire.states import JobState
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class JobViews:
         alive: Any = self._redis.zrangebyscore(JobKeys(job_id).sessions, f"({seconds * 1000}", "+inf")
         return sorted({_node_of(session.decode()) for session in alive})
 
-    def at_work(self, job_id: str) -> dict[str, NodeAtWork]:
+    def at_work(self, job_id: str) -> dict[str, NodeWork]:
         """The workers of each node that works for a job, as it has said lately. What is older is left out: the node
         was silent since."""
         keys = JobKeys(job_id)
@@ -83,7 +83,7 @@ class JobViews:
         nodes = {}
         for raw, text in sorted(reports.items()):
             with suppress(msgspec.DecodeError):
-                report = msgspec.json.decode(text, type=NodeAtWork)
+                report = msgspec.json.decode(text, type=NodeWork)
                 if report.at >= oldest:
                     nodes[raw.decode()] = report
         return nodes
@@ -145,6 +145,6 @@ def _node_of(stem: str) -> str:
     return stem.partition("/")[0].rpartition("-")[0]
 
 
-def report_at_work(redis: Redis, job_id: str, node: str, report: NodeAtWork) -> None:
+def report_at_work(redis: Redis, job_id: str, node: str, report: NodeWork) -> None:
     """Replace what a node has said before. Raises redis-py's errors."""
     redis.hset(JobKeys(job_id).at_work, node, msgspec.json.encode(report))

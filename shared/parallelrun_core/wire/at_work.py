@@ -39,21 +39,13 @@ class WorkerAtWork(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """Number of mini-batches that it runs; 0 from an agent of an earlier release, too."""
 
 
-class NodeAtWork(msgspec.Struct, kw_only=True, frozen=True):
-    """All workers of a job on one node."""
-
-    at: float
-    """Time when this was said."""
-    is_preparing: bool = False
-    """Code, environment or data that all workers need are not here yet."""
-    workers: list[WorkerAtWork] = []
-
-
 class NodeWork(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """Work of one node for one job. Times are seconds since the epoch, by the clock of the node."""
+    """Work of one node for one job, as its heartbeat has it; with each worker, as a report of the job's own has it.
+    Times are seconds since the epoch, by the clock of the node."""
 
     preparing: str = ""
-    """Word for what workers still need there: `code`, `environment` or `inputs`; empty: nothing."""
+    """Word for what workers still need there: `code`, `environment`, `inputs` or `tracking` (of metrics);
+    empty: nothing."""
     init_since: float = 0.0
     """Start of the worker that is in `init()` for longest; 0: none is."""
     init_limit_s: float = 0.0
@@ -70,3 +62,7 @@ class NodeWork(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     """Mini-batches that its workers run, if each may run several; 0 otherwise."""
     target: int = -1
     """Number of workers that is its share there; -1: it shares the node with nobody."""
+    at: float = 0.0
+    """Time of the report; 0 in a heartbeat, which has a time of its own."""
+    workers: list[WorkerAtWork] = []
+    """All of its workers there; none in a heartbeat, which would grow with them."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from parallelrun_core.service.pacing import Every
 from parallelrun_core.store.job_views import report_at_work
-from parallelrun_core.wire.at_work import Doing, NodeAtWork, TryAtWork, WorkerAtWork
+from parallelrun_core.wire.at_work import Doing, NodeWork, TryAtWork, WorkerAtWork
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -35,17 +36,24 @@ class AtWorkReports:
         self._again = Every(_AGAIN_S)
         # The agent's loop asks this at every turn.
         self.is_due = self._every.is_due
-        self._reported: tuple[bool, list[WorkerAtWork]] | None = None
+        self._reported: tuple[str, list[WorkerAtWork]] | None = None
 
-    def report(self, view: JobView, now: float, *, is_prepared: bool) -> None:
-        """Say it, unless it was said lately, and nothing has changed since. Raises redis-py's errors."""
-        wall = time.time()
+    def report(self, view: JobView, work: NodeWork, now: float, wall: float) -> None:
+        """Send the report, unless nothing that it says of workers has changed since the last one, a moment ago.
+
+        Args:
+            work: what the heartbeat says of the job.
+            now, wall: the same moment by the monotonic clock, and in seconds since the epoch.
+
+        Raises:
+            RedisError: Redis is away.
+        """
         workers = workers_at_work(view.workers, now=now, wall=wall, waits_for_data=view.deliveries.is_waiting_for_data)
-        content = (not is_prepared, workers)
+        content = (work.preparing, workers)
         if content == self._reported and not self._again.is_due(now):
             return
         self._again.delay(now)
-        report = NodeAtWork(at=round(wall, 3), is_preparing=not is_prepared, workers=workers)
+        report = msgspec.structs.replace(work, at=round(wall, 3), workers=workers)
         report_at_work(self._redis, self._job_id, self._node, report)
         self._reported = content
 

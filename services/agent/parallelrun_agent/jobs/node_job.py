@@ -127,7 +127,8 @@ class NodeJob:
             self._python.reported(now)
             self._stage.reported(now)
         if self._at_work.is_due(now):
-            self._at_work.report(self._view, now, is_prepared=self.is_prepared)
+            wall = time.time()
+            self._at_work.report(self._view, self.work(now, wall), now, wall)
         turn = self._view.next_turn(now)
         if (turn is None or not turn.want) and self._view.is_at_rest:
             self._driver.session.committer.hurry()
@@ -194,7 +195,12 @@ class NodeJob:
         Args:
             now, wall: the same moment by the monotonic clock, and in seconds since the epoch.
         """
-        needs = {"code": self._code.is_ready, "environment": self._python.is_ready, "inputs": self._stage.is_ready}
+        needs = {
+            "code": self._code.is_ready,
+            "environment": self._python.is_ready,
+            "inputs": self._stage.is_ready,
+            "tracking": self._tracking.is_ready,
+        }
         return work_of(
             self.workers,
             now,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from parallelrun_core.tries.columns import Array
     from parallelrun_core.tries.history import History
-    from parallelrun_core.wire.at_work import NodeAtWork, WorkerAtWork
+    from parallelrun_core.wire.at_work import NodeWork, WorkerAtWork
 
 _MOST_SPANS: Final = 2000
 """Tries that are shown one by one, of all lanes of a page."""
@@ -88,7 +88,7 @@ def lives_of(history: History) -> Lives:
 class LiveWorkers:
     """The workers of a running job as they are now."""
 
-    nodes: Mapping[str, NodeAtWork]
+    nodes: Mapping[str, NodeWork]
     now: float
     """Seconds since the epoch."""
 
@@ -128,7 +128,7 @@ def timeline(history: History, window: TimeWindow, live: LiveWorkers = NOBODY) -
         bucket_s=(end_s - begin_s) / window.buckets,
         resolution_s=view.resolution_s,
         lanes=view.lanes(workers[window.skip : window.skip + window.lanes], lives, live),
-        preparing=[node for node, report in live.nodes.items() if report.is_preparing],
+        preparing=[node for node, report in live.nodes.items() if report.preparing],
         lanes_total=len(workers),
         slowest=view.slowest(),
         median_run_s=view.median_run_s,

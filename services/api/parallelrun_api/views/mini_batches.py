@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from parallelrun_core.store.job_views import JobViews
-    from parallelrun_core.wire.at_work import NodeAtWork, TryAtWork
+    from parallelrun_core.wire.at_work import NodeWork, TryAtWork
 
 Status = Literal["done", "failed", "running", "ready"]
 Order = Literal["decided", "id", "slowest"]
@@ -130,7 +130,7 @@ class BegunTry(NamedTuple):
     at: TryAtWork
 
 
-def begun_tries(at_work: Mapping[str, NodeAtWork]) -> dict[int, BegunTry]:
+def begun_tries(at_work: Mapping[str, NodeWork]) -> dict[int, BegunTry]:
     """Return the tries that are under way, by their mini-batches; of several, the one that began last."""
     begun = [
         BegunTry(node, worker.process, each)
