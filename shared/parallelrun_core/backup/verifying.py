@@ -142,12 +142,12 @@ class Verification:
             return
         if planned and (closing is None or decided < planned):
             self._add(folder.path, f"{decided:,} of {planned:,} mini-batches have a decision, though it has completed")
-        self._check_output(result)
+        self._check_output(folder, result)
 
-    def _check_output(self, result: JobResult) -> None:
+    def _check_output(self, folder: JobFolder, result: JobResult) -> None:
         if not result.output or is_url(result.output) or not result.output_sha256:
             return
-        path = Path(result.output)
+        path = _place_of(result.output, folder)
         if not path.exists():
             if path.is_relative_to(self.root):
                 self._add(path, "the output is gone")
@@ -164,6 +164,13 @@ class Verification:
                 self._add(path / name, "it is not what was submitted")
         except OSError as error:
             self._add(path, str(error))
+
+
+def _place_of(output: str, folder: JobFolder) -> Path:
+    """Return where an output of a job is: one below the job's folder belongs to the root that is read, which may be a
+    backup, and not to the one where the job has run."""
+    _, is_below, name = output.rpartition(f"/jobs/{folder.job_id}/")
+    return folder.path / name if is_below else Path(output)
 
 
 def _folders(store: Path) -> Iterator[Path]:

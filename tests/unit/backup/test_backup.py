@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from parallelrun.cli.app import run as command_line
@@ -11,8 +14,11 @@ from parallelrun_core.assets.catalog import Catalog
 from parallelrun_core.backup.copying import back_up, backup_of, restore
 from parallelrun_core.backup.verifying import Verification
 from parallelrun_core.errors import Conflict, InvalidInput
+from parallelrun_core.folder.records import JobResult
 from parallelrun_core.retention.rules import Rules
 from parallelrun_core.retention.sweep import locked
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState
 from tests.damage.cases import flip
 from tests.golden.opened import opened
 from tests.unit.retention.roots import Root
@@ -63,6 +69,25 @@ def test_verify_finds_what_is_gone(root: Path, pattern: str) -> None:
     (path,) = root.glob(pattern)
     path.unlink()
     assert Verification(root).run().findings
+
+
+def test_verify_reads_the_output_of_a_backup_and_not_that_of_the_cluster(tmp_path: Path) -> None:
+    cluster = Root(tmp_path / "root")
+    job = cluster.job(state=None)
+    output = cluster.folder(job).outputs / "rows.txt"
+    digest = hashlib.sha256(output.read_bytes()).hexdigest()
+    result = JobResult(job_id=job, state=JobState.COMPLETED, started=1.0, ended=2.0, progress=Progress())
+    cluster.folder(job).conclude(msgspec.structs.replace(result, output=str(output), output_sha256=digest))
+    copy = tmp_path / "copy"
+    shutil.copytree(cluster.path, copy)
+    copied = copy / output.relative_to(cluster.path)
+    assert not any(finding.path.endswith("rows.txt") for finding in Verification(copy).run().findings)
+    flip(copied)
+    (finding,) = [each for each in Verification(copy).run().findings if each.path.endswith("rows.txt")]
+    assert finding.problem == "the output is not what the job has made"
+    copied.unlink()
+    (finding,) = [each for each in Verification(copy).run().findings if each.path.endswith("rows.txt")]
+    assert finding.problem == "the output is gone"
 
 
 def test_a_backup_is_brought_up_to_date_and_brings_everything_back(root: Path, tmp_path: Path) -> None:
