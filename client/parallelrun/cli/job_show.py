@@ -25,6 +25,7 @@ def show(job_id: JobId, form: FormatOption = OutputFormat.TABLE, url: Url = "", 
     with connect(url, token) as client:
         answer = client.jobs.get(job_id)
         slow = _slowest(client, answer) if form is OutputFormat.TABLE else ""
+        storage = _storage(client, answer) if form is OutputFormat.TABLE else ""
 
     pace = answer.pace if answer.pace is not None and not answer.has_ended else Pace()
 
@@ -44,6 +45,7 @@ def show(job_id: JobId, form: FormatOption = OutputFormat.TABLE, url: Url = "", 
         ("cost", answer.progress.cost_text()),
         ("waiting", waiting_words(answer.waiting)),
         ("slowest", slow),
+        ("storage", storage),
         ("mini-batch size", chosen_size(answer.progress)),
         ("submitted", answer.submitted),
         ("started", answer.started),
@@ -78,6 +80,19 @@ def _slowest(client: Client, job: Job) -> str:
     except ApiError:  # a server of an earlier release, or one that is busy
         decided = []
     return "\n".join([*lines, *map(_slow, decided)])
+
+
+def _storage(client: Client, job: Job) -> str:
+    """Return what was read, a line for each store or file system: how often, how much, and how long each took."""
+    from parallelrun.errors import ApiError
+    from parallelrun.progress.storage import storage_lines
+
+    if job.type == "pipeline":
+        return ""
+    try:
+        return "\n".join(storage_lines(client.jobs.storage(job.id)))
+    except ApiError:  # a server that is busy, or the logs were removed
+        return ""
 
 
 def _slow(mini_batch: MiniBatch) -> str:

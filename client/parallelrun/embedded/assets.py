@@ -10,13 +10,14 @@ from typing import Any
 from parallelrun.models import Asset
 from parallelrun.resources.assets import Definition, read_definition
 from parallelrun_core.assets.catalog import Catalog
-from parallelrun_core.assets.contents import keep_code, keep_context, keep_copy
+from parallelrun_core.assets.contents import keep_copy, keep_named
 from parallelrun_core.assets.kinds import model_of
 from parallelrun_core.assets.registering import add_made
 from parallelrun_core.assets.resolving import names_in
 from parallelrun_core.assets.site import Site
+from parallelrun_core.code.source import CodeSource
 from parallelrun_core.errors import ParallelRunError
-from parallelrun_core.names.assets import LATEST, code_called
+from parallelrun_core.names.assets import LATEST
 from parallelrun_core.names.assets import Asset as Known
 from parallelrun_core.service.state_folder import state_folder
 from parallelrun_core.storage.location import is_url
@@ -84,9 +85,8 @@ class OwnAssets:
         """Forget a label. Raises NotFound, InvalidInput."""
         self._catalog.remove_label(self._kind, name, label)
 
-    def _keep_code(self, folder: Path, dockerfile: str) -> str:
-        snapshot = keep_context(self._root, folder, dockerfile) if dockerfile else keep_code(self._root, folder)
-        return code_called(snapshot)
+    def _keep_code(self, source: Path | CodeSource, dockerfile: str) -> str:
+        return keep_named(self._root, source, dockerfile)
 
 
 def take_over(root: Path) -> tuple[list[str], list[str]]:

@@ -14,10 +14,11 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 from parallelrun.job_file.positions import Source
 from parallelrun_core.code.entry_script_check import check_entry_script
+from parallelrun_core.code.source import is_there, source_of
 from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.intake.reading import Reading, read_job
-from parallelrun_core.names.assets import Names
+from parallelrun_core.names.assets import INCLUDES, Names
 from parallelrun_core.problems import Problems
 from parallelrun_core.spec import JobSpec, PipelineSpec, load_document, set_field
 from parallelrun_core.spec.fields import NAME
@@ -174,14 +175,24 @@ def check_paths(spec: JobSpec) -> None:
 
 def _trouble_with_code(spec: JobSpec) -> Sequence[Problem]:
     """Problems with the folder of the code and its entry script; a command may need neither."""
-    if not spec.code and not spec.command:
+    source = source_of(spec.code, spec.additional_includes)
+    missing = [
+        Problem(pointer=f"/{INCLUDES}/{number}", message=f"there is no file or folder {path!r}", hint=_suggestion(path))
+        for number, path in enumerate(spec.additional_includes)
+        if not is_there(Path(path))
+    ]
+    if missing:
+        return missing
+    if not spec.code and not spec.command and not spec.additional_includes:
         hint = "the folder of the entry script, relative to the job file, as in `code: src`"
         return [Problem(pointer="/code", message="this field is required", hint=hint)]
     if spec.code and not Path(spec.code).is_dir():
         return [Problem(pointer="/code", message=f"there is no folder {spec.code!r}", hint=_suggestion(spec.code))]
     try:
         if spec.entry_script:
-            check_entry_script(Path(spec.code), spec.entry_script, spec.environment.python, spec.contract)
+            check_entry_script(
+                source.folder_of(spec.entry_script) or Path(), spec.entry_script, spec.environment.python, spec.contract
+            )
     except InvalidInput as error:
         return error.problems
     return []

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import IO, Final, cast
 
 from parallelrun_core.code.context import CONTEXT, context_files
-from parallelrun_core.code.folder import LEAVE_OUT_HINT, FilesBelow, code_files
+from parallelrun_core.code.folder import LEAVE_OUT_HINT, FilesBelow
 from parallelrun_core.code.snapshots import CODE, MAX_ZIP_BYTES, SnapshotLimits
+from parallelrun_core.code.source import CodeSource
 from parallelrun_core.errors import InvalidInput
 
 _IN_MEMORY_BYTES: Final = 8 << 20
@@ -32,15 +33,15 @@ def zip_folder(folder: Path) -> IO[bytes]:
     Raises:
         InvalidInput: the folder is missing, too large, or links to something outside it.
     """
-    return zip_folders({"": folder})
+    return zip_sources({"": CodeSource(folder)})
 
 
-def zip_folders(folders: Mapping[str, Path]) -> IO[bytes]:
-    """Pack several folders, each below its name at the top of the zip; otherwise as `zip_folder`."""
-    for folder in folders.values():
-        if not folder.is_dir():
-            raise InvalidInput.at("/code", f"there is no folder {str(folder)!r}")
-    return _packed({name: (folder, code_files(folder)) for name, folder in folders.items()}, _CODE)
+def zip_sources(sources: Mapping[str, CodeSource]) -> IO[bytes]:
+    """Pack the code of several steps, each below its name at the top of the zip; otherwise as `zip_folder`."""
+    for source in sources.values():
+        if source.folder is not None and not source.folder.is_dir():
+            raise InvalidInput.at("/code", f"there is no folder {str(source.folder)!r}")
+    return _packed({name: (source.folder or Path(), source.files()) for name, source in sources.items()}, _CODE)
 
 
 def zip_context(folder: Path, dockerfile: str) -> IO[bytes]:

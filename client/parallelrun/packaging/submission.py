@@ -9,11 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from parallelrun_core.code.source import source_of
 from parallelrun_core.computes.images import CONDITIONAL
-from parallelrun_core.names.assets import stored_code
+from parallelrun_core.names.assets import INCLUDES, stored_code
 from parallelrun_core.names.computes import DOCKERFILE
 
 if TYPE_CHECKING:
+    from parallelrun_core.code.source import CodeSource
     from parallelrun_core.intake.reading import Reading
     from parallelrun_core.spec import JobSpec, PipelineSpec
 
@@ -34,8 +36,8 @@ def submission_headers(key: str, traceparent: str | None = None) -> dict[str, st
 
 def without_its_code(
     spec: JobSpec | PipelineSpec, *, upload_code: bool = True
-) -> tuple[dict[str, Any], dict[str, Path]]:
-    """The document of a job or a pipeline that is sent with a zip, and the folders that are in the zip, by name.
+) -> tuple[dict[str, Any], dict[str, CodeSource]]:
+    """The document of a job or a pipeline that is sent with a zip, and the code that is in the zip, by name.
 
     Args:
         upload_code: whether there is one; otherwise the server reads the code at the same paths.
@@ -45,8 +47,9 @@ def without_its_code(
         from parallelrun.packaging.pipeline_code import with_code_in_zip
 
         return with_code_in_zip(document)
-    if upload_code and (code := document.get("code")) and not stored_code(code):
-        return {**document, "code": ""}, {"": Path(code)}
+    code, includes = document.get("code", ""), document.get(INCLUDES, ())
+    if upload_code and (code or includes) and not stored_code(code):
+        return {**document, "code": "", INCLUDES: []}, {"": source_of(code, includes)}
     return document, {}
 
 
@@ -86,14 +89,14 @@ def notes_on(reading: Reading, server_notes: Sequence[str]) -> list[str]:
 
 
 @contextmanager
-def body_of(document: Mapping[str, Any], folders: Mapping[str, Path]) -> Iterator[Callable[[], dict[str, Any]]]:
+def body_of(document: Mapping[str, Any], sources: Mapping[str, CodeSource]) -> Iterator[Callable[[], dict[str, Any]]]:
     """Return what makes the body of a request, as often as it is sent."""
-    if not folders:
+    if not sources:
         yield lambda: {"json": document}
         return
-    from parallelrun.packaging.code import zip_folders
+    from parallelrun.packaging.code import zip_sources
 
-    with zip_folders(folders) as archive:
+    with zip_sources(sources) as archive:
 
         def body() -> dict[str, Any]:
             archive.seek(0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import quote
@@ -15,6 +16,7 @@ from parallelrun.resources.resource import as_model, pages
 if TYPE_CHECKING:
     from parallelrun_core.assets.document import NewAsset
     from parallelrun_core.assets.inlining import KeepCode
+    from parallelrun_core.code.source import CodeSource
 
 _PATH: Final = "/v1/assets"
 _PAGE: Final = 200
@@ -142,7 +144,7 @@ class Assets:
             )
         return as_model(answer, Asset)
 
-    def send_code(self, folder: Path, dockerfile: str = "") -> str:
+    def send_code(self, source: Path | CodeSource, dockerfile: str = "") -> str:
         """Send the code of a component; returns what its document has for it.
 
         Args:
@@ -150,9 +152,18 @@ class Assets:
         """
         from hashlib import sha256
 
-        from parallelrun.packaging.code import zip_context, zip_folder
+        from parallelrun.packaging.code import zip_context, zip_sources
+        from parallelrun_core.code.source import CodeSource
 
-        with zip_context(folder, dockerfile) if dockerfile else zip_folder(folder) as content:
+        if isinstance(source, Path):
+            pack = (
+                partial(zip_context, source, dockerfile)
+                if dockerfile
+                else partial(zip_sources, {"": CodeSource(source)})
+            )
+        else:
+            pack = partial(zip_sources, {"": source})
+        with pack() as content:
             digest = sha256()
             while chunk := content.read(1 << 20):
                 digest.update(chunk)

@@ -123,12 +123,12 @@ class BatchDeployments:
             InvalidRequest: the server refuses it, as for a path that jobs may not use.
         """
         deployment = self._read(definition, name=name, endpoint=endpoint_name)
-        job, folders = without_its_code(deployment.reading.spec, upload_code=upload_code)
+        job, sources = without_its_code(deployment.reading.spec, upload_code=upload_code)
         if upload_code:
             job = with_contexts_sent(job, Assets(self._transport, "code").send_code)
         body = {"description": deployment.description, "tags": deployment.tags, "job": job}
         body["slots"] = msgspec.to_builtins(deployment.slots)
-        with body_of(body, folders) as sent:
+        with body_of(body, sources) as sent:
             answer = self._transport.request(
                 "PUT",
                 _path(deployment.endpoint, deployment.name),

@@ -17,6 +17,7 @@ from parallelrun_core.answers.drafts import JobDocument
 from parallelrun_core.answers.mini_batches import MiniBatchInputs
 from parallelrun_core.answers.profiles import Profile
 from parallelrun_core.answers.remembered import RememberedAnswer
+from parallelrun_core.answers.reports import StorageReport, StorageRequests
 from parallelrun_core.answers.stacks import NodeStacks, StacksAsked
 
 _PAGE: Final = 200
@@ -92,6 +93,11 @@ class JobInsight:
         """
         params = {"limit": str(_PAGE), "text": text}
         return pages(self._transport, job_path(job_id, "remembered"), RememberedAnswer, params)
+
+    def storage(self, job_id: str) -> list[StorageRequests]:
+        """Return what a job has asked of object stores, and its nodes of its folders' file systems, by process."""
+        answer = self._transport.request("GET", job_path(job_id, "storage"), idempotent=True)
+        return as_model(answer, StorageReport).items
 
     def metrics(self, job_id: str) -> Iterator[Metric]:
         """Return what the entry script has logged as metrics so far, by name."""

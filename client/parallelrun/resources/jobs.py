@@ -32,6 +32,7 @@ from parallelrun_core.answers.remembered import Forgotten
 
 if TYPE_CHECKING:
     from parallelrun.job_file.reading import Document
+    from parallelrun_core.code.source import CodeSource
     from parallelrun_core.spec import JobSpec, PipelineSpec
 
 _LONG_POLL_S: Final = 20.0
@@ -73,14 +74,14 @@ class Jobs(JobInsight):
 
         reading = read_spec(spec, names_of(self._transport))
         key = idempotency_key or secrets.token_hex(16)
-        document, folders = without_its_code(reading.spec, upload_code=upload_code)
+        document, sources = without_its_code(reading.spec, upload_code=upload_code)
         if upload_code:
             document = with_contexts_sent(document, Assets(self._transport, "code").send_code)
-        created = self._submit(document, folders, submission_headers(key, traceparent))
+        created = self._submit(document, sources, submission_headers(key, traceparent))
         return msgspec.structs.replace(created, notes=notes_on(reading, created.notes))
 
-    def _submit(self, document: dict[str, Any], folders: Mapping[str, Path], headers: Mapping[str, str]) -> Job:
-        with body_of(document, folders) as body:
+    def _submit(self, document: dict[str, Any], sources: Mapping[str, CodeSource], headers: Mapping[str, str]) -> Job:
+        with body_of(document, sources) as body:
             answer = self._transport.request(
                 "POST",
                 "/v1/jobs",

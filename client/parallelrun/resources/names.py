@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from parallelrun.http.transport import Transport
     from parallelrun.job_file.reading import NamesFor
     from parallelrun_core.assets.site import Site
+    from parallelrun_core.code.source import CodeSource
     from parallelrun_core.names import assets as names
     from parallelrun_core.names.assets import Reference
 
@@ -74,9 +75,9 @@ def _of_server(opened: Callable[[], AbstractContextManager[Transport]], folder: 
         with opened() as transport:
             return _asked(transport, kind, reference.text)
 
-    def keep(folder: Path, dockerfile: str) -> str:
+    def keep(source: Path | CodeSource, dockerfile: str) -> str:
         with opened() as transport:
-            return Assets(transport, "component").send_code(folder, dockerfile)
+            return Assets(transport, "component").send_code(source, dockerfile)
 
     def output_of(job_id: str, name: str) -> str:
         with opened() as transport:

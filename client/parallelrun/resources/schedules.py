@@ -17,6 +17,7 @@ from parallelrun.resources.assets import Assets
 from parallelrun.resources.resource import Definition, Definitions, as_model, pages
 
 if TYPE_CHECKING:
+    from parallelrun_core.code.source import CodeSource
     from parallelrun_core.schedules.document import ScheduleReading
 
 _PAGE: Final = 200
@@ -50,14 +51,14 @@ class Schedules(Definitions[Schedule]):
             "missed_runs": reading.missed,
             "allow_overlap": reading.may_overlap,
         }
-        folders = dict[str, Path]()
+        sources = dict[str, CodeSource]()
         if reading.job is None:
             document["create_job"] = {"job": f"azureml:{reading.like}", **reading.changes}
         else:
-            job, folders = without_its_code(reading.job.spec, upload_code=upload_code)
+            job, sources = without_its_code(reading.job.spec, upload_code=upload_code)
             send = Assets(self._transport, "code").send_code
             document["create_job"] = with_contexts_sent(job, send) if upload_code else job
-        with body_of(document, folders) as body:
+        with body_of(document, sources) as body:
             answer = self._transport.request(
                 "PUT", self.url(reading.name), idempotent=True, body=body, read_timeout_s=UPLOAD_TIMEOUT_S
             )

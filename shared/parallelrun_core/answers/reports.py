@@ -10,13 +10,16 @@ from parallelrun_core.answers.answer import Answer, OpenEnum, Time
 
 
 class StorageRequests(Answer, kw_only=True, frozen=True):
-    """The requests of one process to one object store by one operation, while it worked for a job."""
+    """The requests of one process to one object store by one operation, while it worked for a job; or those of its node
+    to the file system of a folder that the job reads."""
 
     node: str
     """A node; `master` lists, `concatenator` writes the output of rows."""
-    store: Annotated[str, Meta(examples=["s3://bucket"])]
-    operation: OpenEnum[Literal["list", "head", "get", "put", "upload", "copy", "delete"]]
-    """`upload`: to begin, complete or abort one in parts; each part is a `put`."""
+    store: Annotated[str, Meta(examples=["s3://bucket", "/data (nfs4)"])]
+    operation: OpenEnum[
+        Literal["list", "head", "get", "put", "upload", "copy", "delete", "read", "open", "lookup", "stat"]
+    ]
+    """`upload`: to begin, complete or abort one in parts; each part is a `put`. The last four are of file systems."""
     since: Time
     until: Time
     requests: int
@@ -27,14 +30,15 @@ class StorageRequests(Answer, kw_only=True, frozen=True):
     """Requests among them to which the store said that it has too much to do."""
     retries: int
     """Retries as far as they are known: see docs/logs.md."""
-    p50_ms: float
-    p95_ms: float
-    p99_ms: float
+    p50_ms: float | None = None
+    """Not known of a file system, as in the next two."""
+    p95_ms: float | None = None
+    p99_ms: float | None = None
     mean_ms: float
 
 
 class StorageReport(Answer, kw_only=True, frozen=True):
-    """The requests of a job to object stores, by process. Nothing was, if there are no items."""
+    """The requests of a job to object stores, and of its nodes to the file systems of its folders, by process."""
 
     items: list[StorageRequests]
 

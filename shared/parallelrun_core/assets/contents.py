@@ -15,10 +15,12 @@ from typing import IO, Final
 
 from parallelrun_core.code.context import snapshot_context
 from parallelrun_core.code.snapshots import MAX_ZIP_BYTES, SnapshotLimits, snapshot_folder, snapshot_zip, store_files
+from parallelrun_core.code.source import CodeSource
 from parallelrun_core.code.stored import add_snapshot, folder_beside
 from parallelrun_core.durable_files import sync_folder, sync_tree
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.layout import asset_files, code_store
+from parallelrun_core.names.assets import code_called
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.untrusted.paths import relative_parts
 
@@ -68,8 +70,8 @@ def keep_copy(root: Path, path: Path) -> str:
     return _kept(asset_files(root), lambda store: store_files(files_of(path), store, _COPIED), (path.name,))
 
 
-def keep_code(root: Path, source: Path | IO[bytes], rule: PathRule | None = None) -> str:
-    """Copy a folder of code, or unpack a zip of one, into the store of the jobs' code; durable when this returns.
+def keep_code(root: Path, source: Path | CodeSource | IO[bytes], rule: PathRule | None = None) -> str:
+    """Copy code, or unpack a zip of it, into the store of the jobs' code; durable when this returns.
 
     Args:
         rule: what a folder is checked by, once it is open.
@@ -82,7 +84,9 @@ def keep_code(root: Path, source: Path | IO[bytes], rule: PathRule | None = None
     """
 
     def taken(store: Path) -> str:
-        return snapshot_folder(source, store, rule=rule) if isinstance(source, Path) else snapshot_zip(source, store)
+        if isinstance(source, Path | CodeSource):
+            return snapshot_folder(source, store, rule=rule)
+        return snapshot_zip(source, store)
 
     return _kept(code_store(root), taken, ())
 
@@ -102,6 +106,17 @@ def keep_context(root: Path, folder: Path, dockerfile: str, rule: PathRule | Non
     return _kept(
         code_store(root), lambda store: snapshot_context(folder, dockerfile, store, leave_out=root, rule=rule), ()
     )
+
+
+def keep_named(root: Path, source: Path | CodeSource, dockerfile: str) -> str:
+    """Store code, or with the path of a Dockerfile what an image is built of; returns what a document has for it.
+
+    Raises:
+        InvalidInput: as `keep_code` and `keep_context` say.
+    """
+    if dockerfile and isinstance(source, Path):
+        return code_called(keep_context(root, source, dockerfile))
+    return code_called(keep_code(root, source))
 
 
 def files_of(path: Path) -> Iterator[tuple[tuple[str, ...], int, IO[bytes]]]:

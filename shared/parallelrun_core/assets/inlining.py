@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from parallelrun_core.code.source import CodeSource, source_of
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.names.assets import NO_INCLUDES, stored_code
+from parallelrun_core.names.assets import INCLUDES, STORED_ALREADY, stored_code
 from parallelrun_core.names.computes import DOCKERFILE
 from parallelrun_core.storage.location import LOCAL, location_of
 from parallelrun_core.storage.supported import absolute_path
@@ -17,8 +18,8 @@ from parallelrun_core.untrusted.document import load_document
 _DEEPEST: Final = 20
 _SEND: Final = "send it with the command line, which takes what it names along"
 
-KeepCode = Callable[[Path, str], str]
-"""Stores a folder of code, and returns what a document has for it. With the path of a Dockerfile in the folder, it is
+KeepCode = Callable[[Path | CodeSource, str], str]
+"""Stores code, and returns what a document has for it. With the path of a Dockerfile in the folder, it is
 what an image is built of, and no code."""
 
 
@@ -34,10 +35,9 @@ class Inlining:
         if depth > _DEEPEST:
             raise InvalidInput.at(pointer, f"components are in each other more than {_DEEPEST} times")
         copy = dict(part)
-        if copy.get("additional_includes") and self.folder is not None:
-            raise InvalidInput.at(f"{pointer}/additional_includes", *NO_INCLUDES)
-        if isinstance(code := copy.get("code"), str):
-            copy["code"] = self._code(code, f"{pointer}/code")
+        includes = self._includes(copy.pop(INCLUDES, None), pointer)
+        if isinstance(code := copy.get("code"), str) or includes:
+            copy["code"] = self._code(code or "", f"{pointer}/code", includes=includes)
         if "environment" in copy:
             copy["environment"] = self._environment_of(copy["environment"], f"{pointer}/environment")
         if isinstance(copy.get("task"), dict):
@@ -74,16 +74,32 @@ class Inlining:
             return replace(self, folder=beside).environment(document, pointer)
         return value
 
-    def _code(self, code: str, pointer: str, dockerfile: str = "") -> str:
+    def _code(self, code: str, pointer: str, dockerfile: str = "", includes: Sequence[str] = ()) -> str:
         if location_of(code).kind != LOCAL or stored_code(code):
+            if includes:
+                raise InvalidInput.at(pointer, *STORED_ALREADY)
             return code
         if self.keep_code is None or self.folder is None:
             raise InvalidInput.at(pointer, f"{code!r} is a folder, and this document came over the network", _SEND)
         try:
-            return self.keep_code(Path(absolute_path(code, self.folder)), dockerfile)
+            folder = absolute_path(code, self.folder) if code else ""
+            beside = [absolute_path(each, self.folder) for each in includes]
+            return self.keep_code(source_of(folder, beside) if beside else Path(folder), dockerfile)
         except InvalidInput as error:
             error.replace_problems(lambda problem: replace(problem, pointer=pointer))
             raise
+
+    def _includes(self, value: Any, pointer: str) -> Sequence[str]:
+        """The paths of what is put beside the code."""
+        if not value:
+            return ()
+        if self.folder is None:
+            raise InvalidInput.at(
+                f"{pointer}/{INCLUDES}", "these files are not available: this came over the network", _SEND
+            )
+        if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+            raise InvalidInput.at(f"{pointer}/{INCLUDES}", "must be a list of paths")
+        return value
 
     def _file(self, path: str, pointer: str) -> tuple[dict[str, Any], Path]:
         """The mapping in a file, and the folder of it."""

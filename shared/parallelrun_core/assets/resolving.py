@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from parallelrun_core.assets.catalog import Catalog
     from parallelrun_core.assets.inlining import KeepCode
     from parallelrun_core.assets.site import Site
+    from parallelrun_core.code.source import CodeSource
 
 _MAP_IT: Final = "say in the site file what stands for it here (docs/assets.md)"
 
@@ -140,11 +141,10 @@ def names_in(catalog: Catalog, site: Callable[[], Site], *, code_at: Callable[[s
             return catalog.get(kind, reference.name, reference.version)
         return catalog.labelled(kind, reference.name, reference.label)
 
-    def keep(folder: Path, dockerfile: str) -> str:
-        from parallelrun_core.assets.contents import keep_code, keep_context
+    def keep(source: Path | CodeSource, dockerfile: str) -> str:
+        from parallelrun_core.assets.contents import keep_named
 
-        snapshot = keep_context(catalog.root, folder, dockerfile) if dockerfile else keep_code(catalog.root, folder)
-        return code_called(snapshot)
+        return keep_named(catalog.root, source, dockerfile)
 
     def output_of(job_id: str, name: str) -> str:
         from parallelrun_core.folder.job_folder import JobFolder

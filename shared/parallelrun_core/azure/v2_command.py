@@ -15,7 +15,7 @@ from parallelrun_core.azure.findings import DocumentLocation
 from parallelrun_core.azure.part import DocumentPart, Label, LabelledJob
 from parallelrun_core.azure.v2_reader import HINTS as COMMON_HINTS
 from parallelrun_core.azure.v2_reader import V2Reader, merged
-from parallelrun_core.names.assets import NO_INCLUDES
+from parallelrun_core.names.assets import INCLUDES, STORED_ALREADY, stored_code
 from parallelrun_core.spec.command import MAX_SECONDS
 from parallelrun_core.spec.expressions import same_name
 
@@ -28,6 +28,7 @@ _HINTS: Final = {
     "command": "it is one string: command: python train.py --data ${{inputs.data}}",
     "timeout": f"whole seconds, at most {MAX_SECONDS:,}",
     "task": "it is a field of parallel jobs; here, set command, code and environment",
+    INCLUDES: "it is a list of paths, relative to the file of the component; what is in Azure DevOps can't be had",
     "component": "it is a field of steps; put this document's path into a step",
 }
 _PROCESSES: Final = {
@@ -121,8 +122,7 @@ class CommandReader(V2Reader):
             self.findings.wrong(at, "this field is required", _HINTS["command"])
         self.draft.put("command", settings.get("command"), at)
         self._put_code(settings.get("code") or "", locations["code"].below("code"))
-        if component.get("additional_includes") and where.folder is not None:  # else its client has put them into code
-            self.findings.wrong(where.at("additional_includes"), *NO_INCLUDES)
+        self._put_includes(component.get(INCLUDES) or [], where.below(INCLUDES))
         self._put_one_node(settings.get("resources"), locations["resources"].below("resources"))
         self._put_limits(settings.get("limits"), locations["limits"].below("limits"))
         at_distribution = locations["distribution"].below("distribution")
@@ -131,6 +131,12 @@ class CommandReader(V2Reader):
         self._put_environment(settings.get("environment"), locations["environment"].below("environment"), variables)
         for document, origin in ((component, where), (step, location)):
             self._note_rest(document, origin)
+
+    def _put_includes(self, includes: list[str], location: DocumentLocation) -> None:
+        """Put what is copied beside the code."""
+        if includes and stored_code(self.draft.fields.get("code") or ""):
+            self.findings.wrong(location.pointer, *STORED_ALREADY)
+        self.draft.put(INCLUDES, [location.absolute(each) for each in includes] or None, location.pointer)
 
     def _checked(self, model: type[Command], raw: Mapping[str, Any], location: DocumentLocation) -> dict[str, Any]:
         """A step or component, checked by itself, with the values of the inputs that its settings are bound to."""

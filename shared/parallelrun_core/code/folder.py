@@ -61,7 +61,7 @@ def code_files(folder: Path, leave_out: Path | None = None, rule: PathRule | Non
         InvalidInput: there is no such folder; the ignore file has a pattern that isn't one.
     """
     with opened_top(folder, "/code", rule) as top:
-        yield from files_below(top, _ignored_in(top), leave_out)
+        yield from files_below(top, ignored_in(top), leave_out)
 
 
 @contextmanager
@@ -209,7 +209,12 @@ def _is_there(at: int, name: str) -> bool:
     return True
 
 
-def _ignored_in(top: int) -> GitIgnoreSpec:
+def ignored_in(top: int) -> GitIgnoreSpec:
+    """Read the ignore file of an open folder; without one, nothing is left out.
+
+    Raises:
+        InvalidInput: it has a pattern that isn't one.
+    """
     from pathspec import GitIgnoreSpec  # most processes never need it
 
     for name in IGNORE_FILES:

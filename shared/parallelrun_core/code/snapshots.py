@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
-from parallelrun_core.code.folder import LEAVE_OUT_HINT, SKIPPED_FOLDERS, code_files
+from parallelrun_core.code.folder import LEAVE_OUT_HINT, SKIPPED_FOLDERS
+from parallelrun_core.code.source import CodeSource
 from parallelrun_core.code.stored import add_snapshot, digest_of, write_list
 from parallelrun_core.errors import InvalidInput, UnsafePath
 from parallelrun_core.layout import make_store
@@ -70,18 +71,22 @@ _DAMAGED: Final = (
 _NAME_CLASH: Final = frozenset({errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG, errno.ENOTDIR})
 
 
-def snapshot_folder(folder: Path, store: Path, *, leave_out: Path | None = None, rule: PathRule | None = None) -> str:
+def snapshot_folder(
+    folder: Path | CodeSource, store: Path, *, leave_out: Path | None = None, rule: PathRule | None = None
+) -> str:
     """Copy a code folder into the store; returns the snapshot's name. Links are followed only within the folder.
 
     A folder below it may be left out: the one that the services share, which holds this store.
 
     Args:
+        folder: the folder alone, or with what is put beside its files.
         rule: what the folder is checked by, once it is open.
 
     Raises:
         InvalidInput: the folder is missing, refused by the rule, or over a limit.
     """
-    return store_files(code_files(folder, leave_out, rule), store, CODE)
+    source = folder if isinstance(folder, CodeSource) else CodeSource(folder)
+    return store_files(source.files(leave_out, rule), store, CODE)
 
 
 def snapshot_zip(archive: IO[bytes], store: Path, limits: SnapshotLimits | None = None) -> str:

@@ -1,4 +1,5 @@
-"""logs/sys/storage/<node>.<process>.csv: what one process has asked of object stores while it worked for a job.
+"""logs/sys/storage/<node>.<process>.csv: what one process has asked of object stores while it worked for a job, and
+what its node has read from the file systems of the job's folders meanwhile.
 
 Each process has a file of its own, which is written whole each time: its figures are sums since its first line's
 `Since`, and no two files count the same request for one job.
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Final
 
 from parallelrun_core.durable_files import replace_file
 from parallelrun_core.layout import Logs
+from parallelrun_core.storage.local.kernel_counts import Counts, KernelCounts, counts_of, mounts_of
 from parallelrun_core.storage.objects.meters import Reading, RequestCounts, reading, since
 from parallelrun_core.untrusted.sanitize import csv_cell
 
@@ -36,22 +38,30 @@ class RequestReport:
     Args:
         logs: the job's.
         node: a node's name; or the service that this process is.
+        folders: those that the job reads on this node.
     """
 
-    def __init__(self, logs: Path, node: str) -> None:
+    def __init__(self, logs: Path, node: str, folders: Iterable[str] = ()) -> None:
         self._before = reading()
+        self._mounts = mounts_of(folders)
+        self._counts_before = counts_of(self._mounts)
+        self._counts_written: Counts = {}
         self._written: Reading = {}
         self._node = node
         self._since = _now()
         self._path = Logs(logs).storage / f"{node}.{self._since.replace(':', '')}-{os.getpid()}.csv"
 
     def write(self) -> None:
-        """Write all of it; nothing if no store was asked since the last time."""
-        requests = since(self._before)
-        if requests and requests != self._written:
+        """Write all of it; nothing if nothing was asked since the last time."""
+        requests, counts = since(self._before), self._counts()
+        if (requests, counts) != (self._written, self._counts_written):
             with suppress(OSError):
-                self._write(requests)
-            self._written = requests
+                self._write(requests, counts)
+            self._written, self._counts_written = requests, counts
+
+    def _counts(self) -> Counts:
+        now = {key: each.minus(self._counts_before.get(key, each)) for key, each in counts_of(self._mounts).items()}
+        return {key: each for key, each in now.items() if each.requests > 0}
 
     def __enter__(self) -> RequestReport:
         return self
@@ -59,12 +69,14 @@ class RequestReport:
     def __exit__(self, *_: object) -> None:
         self.write()
 
-    def _write(self, requests: Reading) -> None:
+    def _write(self, requests: Reading, counts: Counts) -> None:
         now = _now()
         lines = [",".join(COLUMNS)]
         for (store, operation), each in sorted(requests.items()):
             cells = [self._node, csv_cell(store), operation, self._since, now, *_figures(each)]
             lines.append(",".join(cells))
+        for (label, kind), count in sorted(counts.items()):
+            lines.append(",".join([self._node, csv_cell(label), kind, self._since, now, *_figures_of_kernel(count)]))
         self._path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(self._path, ("\n".join(lines) + "\n").encode(errors="replace"))
 
@@ -72,7 +84,7 @@ class RequestReport:
 def fields_of(text: str) -> Iterator[dict[str, str]]:
     """The lines of such a file as fields; what isn't a line of ours has other ones, or none."""
     for row in csv.DictReader(text.splitlines()):
-        yield {field: row.get(column) or "" for column, field in COLUMNS.items()}
+        yield {field: cell for column, field in COLUMNS.items() if (cell := row.get(column))}
 
 
 def _figures(counts_of_operation: RequestCounts) -> list[str]:
@@ -86,6 +98,12 @@ def _figures(counts_of_operation: RequestCounts) -> list[str]:
     mean_s = counts_of_operation.seconds / max(1, sum(counts_of_operation.latencies))
     latencies = (*(counts_of_operation.latency_s(share) for share in _PERCENTILES), mean_s)
     return [*map(str, counts), *(f"{1000 * each:.3f}" for each in latencies)]
+
+
+def _figures_of_kernel(count: KernelCounts) -> list[str]:
+    """The same cells of what the kernel counts: the sum of the latencies is known, and none of them by itself."""
+    figures = (count.requests, count.bytes, count.failures, 0, count.retries)
+    return [*map(str, figures), *("" for _ in _PERCENTILES), f"{1000 * count.seconds / count.requests:.3f}"]
 
 
 def _now() -> str:

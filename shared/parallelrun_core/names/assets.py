@@ -21,11 +21,13 @@ from parallelrun_core.errors import NotFound, Problem
 
 CODE: Final = "code"
 """The kind that only jobs name, by what they bring along; people have no commands for it."""
-NO_INCLUDES: Final = (
-    "files beside the code are put into it by Azure's own client, and not by this one",
-    "copy them into the folder of the code, or submit the document with azure-ai-ml",
+INCLUDES: Final = "additional_includes"
+"""The field of files and folders that are put beside those of the code."""
+STORED_ALREADY: Final = (
+    "nothing can be put beside the files of code that is stored under a name",
+    "give the folder of the code, or put these files into it before it is stored",
 )
-"""What is said of `additional_includes` in a document with files beside it, and what to do."""
+"""What is said of such files for code of that kind, and what to do."""
 LATEST: Final = "latest"
 """The label of the version that was created last and is not archived."""
 NAME_PATTERN: Final = r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$"

@@ -24,7 +24,7 @@ from pydantic_core import PydanticCustomError
 
 from parallelrun_core.described import Strict
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.names.assets import stored_code
+from parallelrun_core.names.assets import INCLUDES, stored_code
 from parallelrun_core.names.computes import plain_name
 from parallelrun_core.spec import command as commands
 from parallelrun_core.spec.environment import Environment
@@ -68,6 +68,8 @@ class JobSpec(Strict):
 
     code: str = Field(default="", max_length=4096)
     """Folder of the entry script; copied when the job is submitted. Left out when the code is sent along as a zip."""
+    additional_includes: tuple[str, ...] = Field(default=(), max_length=1000)
+    """Files and folders that are copied beside those of `code`; `x.zip` may stand for a zip of the folder `x`."""
     command: str = Field(default="", max_length=65_536)
     """A shell command that runs once, in a copy of `code`, in place of an entry script."""
     entry_script: str = Field(default="", max_length=1024, validate_default=True)
@@ -294,6 +296,11 @@ class JobSpec(Strict):
             return value if stored_code(value) else local_path(without_nul(value), "code")
         return checked_path(value, is_written=True)
 
+    @field_validator("additional_includes")
+    @classmethod
+    def _local(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(local_path(without_nul(each), INCLUDES) for each in value)
+
     _compute_by_its_name = field_validator("compute")(plain_name)
 
     _plain_notify = field_validator("notify", mode="before")(plain_notify)
@@ -380,6 +387,7 @@ class JobSpec(Strict):
         return self.model_copy(
             update={
                 "code": _absolute(folder, self.code),
+                INCLUDES: tuple(_absolute(folder, each) for each in self.additional_includes),
                 "environment": self.environment.relative_to(folder),
                 "output": _absolute(folder, self.output),
                 "inputs": self.inputs | {name: _moved(folder, output) for name, output in self.input_paths()},

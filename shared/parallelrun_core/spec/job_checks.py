@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from parallelrun_core.names.assets import INCLUDES, STORED_ALREADY, stored_code
 from parallelrun_core.spec import command as commands
 from parallelrun_core.spec.expressions import same_name
 from parallelrun_core.spec.fields import (
@@ -43,6 +44,8 @@ def check_consistency(spec: Job) -> None:
     if spec.speculative_execution and not spec.writes_rows:
         raise at("speculative_execution", "a summary_only script could then write its own outputs twice")
     _check_secrets(spec)
+    if spec.additional_includes and stored_code(spec.code):
+        raise at(INCLUDES, "; ".join(STORED_ALREADY))
     if spec.command and spec.entry_script:
         raise at("entry_script", "set either entry_script or command, not both")
     if spec.command:

@@ -1680,18 +1680,21 @@ export interface StacksReport {
 /** The state of a step of a pipeline. */
 export type StepState = "waiting" | "running" | "completed" | "failed" | "canceled" | "skipped";
 
-/** The requests of a job to object stores, by process. Nothing was, if there are no items. */
+/** The requests of a job to object stores, and of its nodes to the file systems of its folders, by process. */
 export interface StorageReport {
   items: StorageRequests[];
 }
 
-/** The requests of one process to one object store by one operation, while it worked for a job. */
+/**
+ * The requests of one process to one object store by one operation, while it worked for a job; or those of its node
+ * to the file system of a folder that the job reads.
+ */
 export interface StorageRequests {
   /** A node; `master` lists, `concatenator` writes the output of rows. */
   node: string;
   store: string;
-  /** `upload`: to begin, complete or abort one in parts; each part is a `put`. */
-  operation: "list" | "head" | "get" | "put" | "upload" | "copy" | "delete";
+  /** `upload`: to begin, complete or abort one in parts; each part is a `put`. The last four are of file systems. */
+  operation: "list" | "head" | "get" | "put" | "upload" | "copy" | "delete" | "read" | "open" | "lookup" | "stat";
   since: string;
   until: string;
   requests: number;
@@ -1702,9 +1705,10 @@ export interface StorageRequests {
   throttled: number;
   /** Retries as far as they are known: see docs/logs.md. */
   retries: number;
-  p50_ms: number;
-  p95_ms: number;
-  p99_ms: number;
+  /** Not known of a file system, as in the next two. */
+  p50_ms: number | null;
+  p95_ms: number | null;
+  p99_ms: number | null;
   mean_ms: number;
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import zipfile
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -25,20 +26,26 @@ def meaning(spec: Mapping[str, Any], root: Path, code: Path | None) -> Any:
 
     Args:
         root: the root folder of the cluster.
-        code: the snapshot of the code that was sent along; None: none was.
+        code: the snapshot of the job's code; None: it is a pipeline, whose steps have theirs.
     """
     named = {key: value for key, value in spec.items() if key not in _OF_THE_DOOR}
-    return _plain(_with_code(named, code), "", root)
+    return _plain(_with_code(named, code, code_store(root)), "", root)
 
 
-def _with_code(spec: Mapping[str, Any], code: Path | None) -> dict[str, Any]:
-    """A spec with the places of the code of its jobs, which are below the snapshot that was sent."""
+def _with_code(spec: Mapping[str, Any], code: Path | None, store: Path) -> dict[str, Any]:
+    """A spec with the snapshots of the code of its jobs in place of where that was."""
     whole = dict(spec)
     if steps := whole.get("steps"):
-        whole["steps"] = {name: {**step, "job": _with_code(step["job"], code)} for name, step in steps.items()}
+        whole["steps"] = {name: _step_with_code(step, store) for name, step in steps.items()}
     elif code is not None:
-        whole["code"] = str(code / (whole.get("code") or ""))
+        whole["code"] = str(code)
     return whole
+
+
+def _step_with_code(step: Mapping[str, Any], store: Path) -> dict[str, Any]:
+    snapshot = step.get("code")
+    job = _with_code(step["job"], store / snapshot if snapshot else None, store)
+    return {**{name: value for name, value in step.items() if name != "code"}, "job": job}
 
 
 def differences(one: Any, other: Any, at: str = "") -> Iterator[str]:
@@ -84,5 +91,14 @@ def _digest(path: str, root: str) -> str:
         folders.sort()
         for name in sorted(files):
             whole.update(f"{os.path.relpath(os.path.join(folder, name), path)}\n".encode())
-            whole.update((Path(folder) / name).read_bytes())
+            whole.update(_content(Path(folder) / name))
     return f"folder {whole.hexdigest()[:12]}"
+
+
+def _content(file: Path) -> bytes:
+    """The bytes of a file; of a zip, those of its files: the client writes their times into it, too."""
+    if file.suffix != ".zip":
+        return file.read_bytes()
+    with zipfile.ZipFile(file) as archive:
+        names = sorted(name for name in archive.namelist() if not name.endswith("/"))
+        return b"".join(name.encode() + b"\n" + archive.read(name) for name in names)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from parallelrun_core.assets.catalog import Catalog
-from parallelrun_core.assets.contents import keep_code, keep_context
+from parallelrun_core.assets.contents import keep_named
 from parallelrun_core.assets.document import read_asset, read_asset_file
 from parallelrun_core.assets.resolving import names_in
 from parallelrun_core.assets.site import Site
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.intake.reading import read_job
 from parallelrun_core.layout import code_store
-from parallelrun_core.names.assets import code_called, stored_code
+from parallelrun_core.names.assets import stored_code
 from parallelrun_core.spec.environment import Build
 
 JOB = {"code": "src", "entry_script": "e.py", "inputs": "data"}
@@ -30,10 +31,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def keep(folder: Path, root: Path, dockerfile: str) -> str:
-    return code_called(keep_context(root, folder, dockerfile) if dockerfile else keep_code(root, folder))
-
-
 def test_the_folder_is_beside_the_file_that_names_it(folder: Path) -> None:
     wanted = Build(path=f"{folder}/envs/docker")
     inline = read_job({**JOB, "environment": {"build": {"path": "envs/docker"}}}, folder=folder)
@@ -44,7 +41,7 @@ def test_the_folder_is_beside_the_file_that_names_it(folder: Path) -> None:
 
 def test_a_registered_environment_has_a_copy_of_its_own(folder: Path) -> None:
     root = folder / "root"
-    read = read_asset_file("environment", folder / "envs" / "env.yml", keep_code=lambda f, d: keep(f, root, d))
+    read = read_asset_file("environment", folder / "envs" / "env.yml", keep_code=partial(keep_named, root))
     asset, _ = Catalog(root).add("environment", read.name, read.content, version="1", about=read.about)
     (folder / "envs" / "docker" / "Dockerfile").write_text("FROM other\n")
 
@@ -61,7 +58,7 @@ def test_a_component_takes_the_dockerfile_of_its_environment_along(folder: Path)
         "{name: s, type: command, command: 'true', "
         "environment: {build: {path: envs/docker, dockerfile_path: Dockerfile}}}"
     )
-    read = read_asset_file("component", folder / "step.yml", keep_code=lambda f, d: keep(f, root, d))
+    read = read_asset_file("component", folder / "step.yml", keep_code=partial(keep_named, root))
     build = read.content["document"]["environment"]["build"]
     assert (code_store(root) / stored_code(build["path"]) / "Dockerfile").exists()
 

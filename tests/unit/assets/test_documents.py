@@ -11,6 +11,7 @@ import pytest
 
 from parallelrun_core.assets.contents import contents_of, keep_code, keep_copy, keep_zip
 from parallelrun_core.assets.document import read_asset, read_asset_file
+from parallelrun_core.code.source import CodeSource
 from parallelrun_core.errors import InvalidInput
 
 CONDA = "name: sk\ndependencies: [python=3.11, pip, {pip: [numpy==2.1.0]}]\n"
@@ -54,7 +55,8 @@ def test_a_component_has_all_that_it_names_in_it(tmp_path: Path) -> None:
     (tmp_path / "whole.yml").write_text("name: all\ntype: pipeline\njobs: {a: {type: command, component: prepare.yml}}")
     kept: list[Path] = []
 
-    def keep(folder: Path, _: str) -> str:
+    def keep(folder: Path | CodeSource, _: str) -> str:
+        assert isinstance(folder, Path)
         kept.append(folder)
         return f"azureml:code/{keep_code(tmp_path / 'root', folder)}"
 

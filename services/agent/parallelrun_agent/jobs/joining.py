@@ -33,6 +33,7 @@ from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.folder.storage_report import RequestReport
 from parallelrun_core.layout import Logs
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.storage.location import is_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,7 +98,7 @@ class _Joining:
         code = JobCode(folder.code(self.record), node.loop.wake)
         opened.callback(code.close)
         tracking = JobTracking(folder, self.spec.name, settings, user, node.loop.wake)
-        storage = RequestReport(folder.logs, settings.node)
+        storage = RequestReport(folder.logs, settings.node, _folders(self.spec))
         stage = JobStage(folder, self.spec, user, node)
         opened.callback(stage.close)
         plans = PlanMaker(
@@ -165,3 +166,8 @@ class _Joining:
             )  # fmt: skip
 
         return JobDriver(machine, self.folder, errors, reports, open_session)
+
+
+def _folders(spec: JobSpec) -> list[str]:
+    """The folders that a job reads on this node itself."""
+    return [each.path for _, each in spec.input_paths() if not is_url(each.path)]

@@ -14,6 +14,7 @@ from parallelrun_api.azure.answers import NotSupported
 from parallelrun_api.azure.ids import shortened, without_prefix
 from parallelrun_core.azure.v2_models import TYPES
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.names.assets import INCLUDES
 
 _MODES: Final = {
     "readonlymount": "ro_mount", "readwritemount": "rw_mount", "download": "download", "upload": "upload",
@@ -65,6 +66,7 @@ def document_of(sent: Mapping[str, Any]) -> dict[str, Any]:
 def component_document(spec: Mapping[str, Any]) -> dict[str, Any]:
     """The document of a component that a client has sent."""
     document = _settings_of(spec)
+    document.pop(INCLUDES, None)  # the client has put these files into the code that it has sent
     if isinstance(document.get("jobs"), dict):
         document["jobs"] = _nodes(document["jobs"], 0)
     return document

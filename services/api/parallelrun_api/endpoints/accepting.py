@@ -15,7 +15,7 @@ import msgspec
 from parallelrun_api.definitions import readable
 from parallelrun_api.people.person import CURRENT
 from parallelrun_api.submission.checks import PathChecks
-from parallelrun_api.submission.code import store_code, store_steps_code
+from parallelrun_api.submission.code import code_is_whole, store_code, store_steps_code
 from parallelrun_api.submission.step_problems import StepProblems
 from parallelrun_api.submission.upload import SubmittedForm
 from parallelrun_api.views.shown import rfc3339
@@ -231,7 +231,8 @@ class Endpoints:
             with reading.locating_problems():
                 self._checks.check(known_part(spec), has_zip=code is not None)
                 snapshot = store_code(self._root, spec, code, self._checks.rule())
-            return {**spec.model_dump(mode="json", exclude_unset=True), "code": code_called(snapshot)}
+            whole = {"code": code_called(snapshot), **code_is_whole(spec)}
+            return {**spec.model_dump(mode="json", exclude_unset=True), **whole}
         with reading.locating_problems():
             steps = leaf_steps(spec)
         problems = StepProblems(reading)

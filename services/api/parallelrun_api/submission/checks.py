@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from parallelrun_core.code.source import is_there
 from parallelrun_core.errors import NotFound, Problem
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.limits.definition import limit_catalog
 from parallelrun_core.mltable.plan import plan_inputs
-from parallelrun_core.names.assets import stored_code
+from parallelrun_core.names.assets import INCLUDES, stored_code
 from parallelrun_core.pipelines.outputs import job_of_output
 from parallelrun_core.problems import Problems
 from parallelrun_core.retention.marks import Marks
@@ -62,7 +63,7 @@ class PathChecks:
             InvalidInput: with one problem for each wrong path.
         """
         rule = self.rule()
-        code = _code(rule, spec.code, has_zip=has_zip, is_needed=not spec.command)
+        code = _code(rule, spec, has_zip=has_zip)
         limits = _limits(self.root, spec)
         inputs = *_inputs(rule, spec), *self._jobs(spec)
         Problems([*code, *inputs, *_outputs(rule, spec), *_packages(rule, spec), *limits]).check()
@@ -92,8 +93,11 @@ class PathChecks:
         rule = self.rule()
         problems = Problems([*_inputs(rule, step_spec), *_outputs(rule, step_spec), *_packages(rule, step_spec)])
         problems.problems.extend([*self._jobs(step_spec), *_limits(self.root, step_spec)])
-        if not (has_zip and step_spec.code and not os.path.isabs(step_spec.code)):
-            problems.problems += _code(rule, step_spec.code, has_zip=False, is_needed=not step_spec.command)
+        is_in_zip = has_zip and bool(step_spec.code) and not os.path.isabs(step_spec.code)
+        if is_in_zip and step_spec.additional_includes:
+            problems.wrong(f"/{INCLUDES}", "the code is already sent as a zip", "put these files into it")
+        elif not is_in_zip:
+            problems.problems += _code(rule, step_spec, has_zip=False)
         if step_spec.resume_from:
             problems.wrong("/resume_from", _NO_TAKEOVER, _REUSED)
         problems.check()
@@ -106,9 +110,12 @@ class PathChecks:
         yield from _deleted_jobs(self.root, spec)
 
 
-def _code(rule: PathRule, code: str, *, has_zip: bool, is_needed: bool) -> Iterator[Problem]:
-    if has_zip and code:
-        yield Problem(pointer="/code", message="the code is already sent as a zip", hint="leave this field out")
+def _code(rule: PathRule, spec: JobSpec, *, has_zip: bool) -> Iterator[Problem]:
+    code = spec.code
+    is_needed = not spec.command and not spec.additional_includes
+    if has_zip and (code or spec.additional_includes):
+        pointer = "/code" if code else f"/{INCLUDES}"
+        yield Problem(pointer=pointer, message="the code is already sent as a zip", hint="leave this field out")
     elif is_needed and not has_zip and not code:
         yield Problem(
             pointer="/code",
@@ -121,6 +128,17 @@ def _code(rule: PathRule, code: str, *, has_zip: bool, is_needed: bool) -> Itera
         yield problem
     elif code and not _is_folder(code):
         yield Problem(pointer="/code", message=f"there is no folder {code!r}")
+    if not has_zip:
+        yield from _includes(rule, spec)
+
+
+def _includes(rule: PathRule, spec: JobSpec) -> Iterator[Problem]:
+    for number, path in enumerate(spec.additional_includes):
+        pointer = f"/{INCLUDES}/{number}"
+        if problem := _place(rule, pointer, path):
+            yield problem
+        elif not is_there(Path(path)):
+            yield Problem(pointer=pointer, message=f"there is no file or folder {path!r}")
 
 
 def _inputs(rule: PathRule, spec: JobSpec) -> Iterator[Problem]:

@@ -10,16 +10,17 @@ import os
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from parallelrun_api.submission.step_problems import Names, StepProblems
 from parallelrun_core.code.entry_script_check import check_entry_script
 from parallelrun_core.code.snapshots import snapshot_folder, snapshot_nothing, snapshot_zip
+from parallelrun_core.code.source import CodeSource, source_of
 from parallelrun_core.code.stored import add_snapshot, folder_beside, list_of
 from parallelrun_core.durable_files import sync_file, sync_folder, sync_tree
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.layout import code_store
-from parallelrun_core.names.assets import stored_code
+from parallelrun_core.names.assets import INCLUDES, stored_code
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.pipeline_steps import LeafStep
 from parallelrun_core.storage.path_rule import PathRule
@@ -41,7 +42,7 @@ def store_code(root: Path, spec: JobSpec, archive: IO[bytes] | None, rule: PathR
             archive.seek(0)
             name = snapshot_zip(archive, beside)
         else:
-            name = _snapshot(spec.code, beside, root, rule)
+            name = _snapshot(spec.code, _source(spec), beside, root, rule)
         _check_script(beside / name, spec)
         _move(beside, [name], store)
     return name
@@ -60,21 +61,31 @@ def store_steps_code(
         InvalidInput: something was wrong, with this or before, and nothing is left of any code.
     """
     store = code_store(root)
-    snapshots: dict[str, str] = {}
+    snapshots: dict[CodeSource, str] = {}
     names: dict[Names, str] = {}
     with folder_beside(store) as beside:
         sent = _unpacked(archive, beside)
         for step in steps:
-            code = step.spec.code
+            code, source = step.spec.code, _source(step.spec)
             with problems.of(step.names):
-                if code not in snapshots:
+                if source not in snapshots:
                     place = _place_of(code, sent)
-                    snapshots[code] = _snapshot(place, beside, root, rule if place == code else None)
-                _check_script(beside / snapshots[code], step.spec)
-                names[step.names] = snapshots[code]
+                    placed = source if place == code else CodeSource(Path(place))
+                    snapshots[source] = _snapshot(place, placed, beside, root, rule if place == code else None)
+                _check_script(beside / snapshots[source], step.spec)
+                names[step.names] = snapshots[source]
         problems.check()
         _move(beside, sorted({*names.values()}), store)
     return names
+
+
+def _source(spec: JobSpec) -> CodeSource:
+    return source_of(spec.code, spec.additional_includes)
+
+
+def code_is_whole(spec: JobSpec) -> dict[str, Any]:
+    """The fields of a recorded spec once the code is stored: what was to be put beside its files is among them."""
+    return {INCLUDES: []} if spec.additional_includes else {}
 
 
 def _unpacked(archive: IO[bytes] | None, beside: Path) -> Path | None:
@@ -110,13 +121,14 @@ def _parts(code: str) -> tuple[str, ...]:
         raise InvalidInput.at("/code", f"{code!r} is no folder of the zip", "a path from its top, as in src") from error
 
 
-def _snapshot(code: str, beside: Path, root: Path, rule: PathRule | None) -> str:
+def _snapshot(code: str, source: CodeSource, beside: Path, root: Path, rule: PathRule | None) -> str:
     if stored := stored_code(code):
         folder = code_store(root) / stored
         if not folder.is_dir():
             raise InvalidInput.at("/code", "this code is not stored here", "register what it is of, and name that")
         return snapshot_folder(folder, beside)
-    return snapshot_folder(Path(code), beside, leave_out=root, rule=rule) if code else snapshot_nothing(beside)
+    is_empty = source.folder is None and not source.includes
+    return snapshot_nothing(beside) if is_empty else snapshot_folder(source, beside, leave_out=root, rule=rule)
 
 
 def _check_script(folder: Path, spec: JobSpec) -> None:

@@ -32,7 +32,7 @@ import msgspec
 from parallelrun_api.people.person import CURRENT
 from parallelrun_api.people.quotas import Quotas
 from parallelrun_api.submission.checks import PathChecks
-from parallelrun_api.submission.code import store_code, store_steps_code
+from parallelrun_api.submission.code import code_is_whole, store_code, store_steps_code
 from parallelrun_api.submission.contexts import with_context_stored
 from parallelrun_api.submission.key_claims import KeyClaims
 from parallelrun_api.submission.notes import notes_on_size, true_notes
@@ -271,8 +271,10 @@ class Submissions:
         return _Prepared(document, code="", earlier=None)
 
     def _placed(self, spec: JobSpec, selection: Selection) -> dict[str, Any]:
-        """The fields of a job's recorded spec that say on which nodes it runs. Raises InvalidInput."""
-        return with_context_stored(self._root, self._checks.rule(), spec, selection.place(spec))
+        """The fields of a job's recorded spec that say on which nodes it runs, and that its code is whole. Raises
+        InvalidInput."""
+        placed = with_context_stored(self._root, self._checks.rule(), spec, selection.place(spec))
+        return {**placed, **code_is_whole(spec)}
 
     def _create(
         self, job_id: str, upload: SubmittedForm, prepared: _Prepared, traceparent: str, *, is_alone: bool

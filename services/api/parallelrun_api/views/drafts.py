@@ -7,7 +7,7 @@ from typing import Any, Final
 from parallelrun_core.answers.drafts import JobDocument
 from parallelrun_core.errors import Conflict
 from parallelrun_core.folder.records import JobRecord
-from parallelrun_core.names.assets import code_called
+from parallelrun_core.names.assets import INCLUDES, code_called
 from parallelrun_core.spec import JobSpec
 
 _HIDDEN: Final = "environment_variables"
@@ -27,7 +27,7 @@ def document_of(record: JobRecord) -> JobDocument:
 
     spec = record.job_spec()
     names = set(record.origins) if record.origins is not None else _unlike_defaults(spec)
-    content = spec.model_dump(mode="json", include=names - {_HIDDEN, "resume_from"})
+    content = spec.model_dump(mode="json", include=names - {_HIDDEN, "resume_from", INCLUDES})
     if record.code:
         content["code"] = code_called(record.code)
     ordered = {name: content[name] for name in (*_FIRST, *sorted(content.keys() - {*_FIRST})) if name in content}

@@ -18,8 +18,8 @@ Group = Literal["job", "run", "parallel", "inputs", "outputs", "limits", "other"
 _GROUPS: Final[dict[Group, tuple[str, ...]]] = {
     "job": ("name", "description", "tags", "resume_from", "type"),
     "run": (
-        "code", "command", "entry_script", "program_arguments", "environment_variables", "secrets", "environment",
-        "logging_level", "profiling_module", "resource_monitor_interval",
+        "code", "additional_includes", "command", "entry_script", "program_arguments", "environment_variables",
+        "secrets", "environment", "logging_level", "profiling_module", "resource_monitor_interval",
     ),
     "parallel": (
         "instance_count", "max_concurrency_per_instance", "mini_batch_size", "mini_batch_format", "partition_keys",

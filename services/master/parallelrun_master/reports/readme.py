@@ -38,7 +38,7 @@ sys/perf/<node>/processes_resource_usage.csv  CPU, memory and disk of each worke
 sys/perf/<node>/processes_cpu_memory_usage/<yyyymmddhh>/processes_<minute>    all processes of the node, once a
                                               minute, by CPU and by memory; those of the last hours are kept
 
-What was asked of object stores, if there were any:
+What was read, of object stores and of the disks and NFS of folders:
 
 sys/storage/<node>.<process>.csv          requests, bytes, latencies and failures by store; by the master, by each node
                                           and by the concatenator
