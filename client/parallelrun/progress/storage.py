@@ -1,4 +1,4 @@
-"""What a job has read, in lines for people: of object stores and of file systems, over all nodes."""
+"""Says in lines for people what a job has read of object stores and of file systems, over all nodes."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class StorageRequests(Answer, kw_only=True, frozen=True):
     retries: int
     """Retries as far as they are known: see docs/logs.md."""
     p50_ms: float | None = None
-    """Not known of a file system, as in the next two."""
+    """Null for a file system, as in the next two."""
     p95_ms: float | None = None
     p99_ms: float | None = None
     mean_ms: float

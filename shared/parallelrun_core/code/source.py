@@ -91,7 +91,7 @@ class _Both:
     of_code: Ignored
     of_include: Ignored
     below: str = ""
-    """Where the include is in the code, with a `/`."""
+    """The place of the include in the code, with a `/`."""
 
     def match_file(self, file: str) -> bool:
         return self.of_code.match_file(self.below + file) or self.of_include.match_file(file)

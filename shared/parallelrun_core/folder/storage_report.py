@@ -101,7 +101,7 @@ def _figures(counts_of_operation: RequestCounts) -> list[str]:
 
 
 def _figures_of_kernel(count: KernelCounts) -> list[str]:
-    """The same cells of what the kernel counts: the sum of the latencies is known, and none of them by itself."""
+    """The cells of a count of the kernel's: the sum of the latencies is known, and none of them by itself."""
     figures = (count.requests, count.bytes, count.failures, 0, count.retries)
     return [*map(str, figures), *("" for _ in _PERCENTILES), f"{1000 * count.seconds / count.requests:.3f}"]
 

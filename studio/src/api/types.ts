@@ -1705,7 +1705,7 @@ export interface StorageRequests {
   throttled: number;
   /** Retries as far as they are known: see docs/logs.md. */
   retries: number;
-  /** Not known of a file system, as in the next two. */
+  /** Null for a file system, as in the next two. */
   p50_ms: number | null;
   p95_ms: number | null;
   p99_ms: number | null;

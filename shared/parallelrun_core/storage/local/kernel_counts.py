@@ -1,4 +1,4 @@
-"""What the kernel counts of the folders that a job reads: for a disk its reads, for NFS its calls to the server.
+"""Reads the kernel's counts of the folders that a job reads: for a disk its reads, for NFS its calls to the server.
 
 The script reads folders itself, so no request of ours could be timed. The kernel counts for all processes of the node:
 what it had in memory already is no read, and what others read meanwhile is counted, too.
@@ -70,7 +70,7 @@ def mounts_of(folders: Iterable[str], proc: Path = _PROC) -> list[Mount]:
 
 
 def counts_of(mounts: Iterable[Mount], proc: Path = _PROC) -> Counts:
-    """What the kernel has counted so far for these file systems; nothing for one that is in memory, or remote in
+    """The kernel's counts so far for these file systems; nothing for one that is in memory, or remote in
     another way than NFS."""
     counts: Counts = {}
     with suppress(OSError, ValueError, IndexError):
