@@ -45,6 +45,11 @@ def promises() -> list[tuple[str, ...]]:
     return rows
 
 
+def test_promises_are_made_once() -> None:
+    beginnings = [promise[:60] for _, promise, *_ in promises()]
+    assert len(set(beginnings)) == len(beginnings)
+
+
 @pytest.mark.parametrize("number, promise, proof, twin", promises(), ids=[row[0] for row in promises()])
 def test_every_promise_has_a_proof_and_a_twin_that_are_there(number: str, promise: str, proof: str, twin: str) -> None:
     """`file::test`, or `test` alone for one in the last file that was named."""
