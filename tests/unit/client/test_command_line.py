@@ -169,7 +169,7 @@ def test_one_thing_comes_in_the_same_forms(capsys: pytest.CaptureFixture[str]) -
 
 SILENT = {
     "down", "compute plan", "redis-acl", "job open", "job stream", "schedule enable", "schedule disable",
-    "token revoke", "quota remove", "job replay",
+    "token revoke", "quota remove", "job replay", "node drain",
 }  # fmt: skip
 """What prints no data, an address, or a file for another program. So does what deletes, labels, archives, restores."""
 
