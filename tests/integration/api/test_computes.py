@@ -38,6 +38,7 @@ def test_one_is_defined_shown_changed_and_deleted(api: httpx.Client, root: Path)
     assert made.status_code == 201, made.text
     shown = {
         "name": "here", "type": "local", "min_instances": 0, "max_instances": 3, "is_default": False,
+        "cost_per_hour": 0.0,
         "definition": {**LOCAL, "name": "here"}, "status": None,
     }  # fmt: skip
     assert made.json() == api.get("/v1/computes/here").json() == shown
