@@ -116,7 +116,7 @@ def _ignored_at_top(folder: Path | None, rule: PathRule | None) -> Iterator[Igno
 def _check_free(
     parts: tuple[str, ...], include: Path, pointer: str, owners: dict[str, str], paths: set[tuple[str, ...]]
 ) -> None:
-    """Refuse a file whose place is owners: two included folders of the same name become one, files must differ."""
+    """Refuse a file whose place is taken: two included folders of the same name become one, files must differ."""
     if owner := owners.get(parts[0].casefold()):
         message = f"{parts[0]!r} is in {owner}, too: {include} would replace it"
         raise InvalidInput.at(pointer, message, "rename one of them, or leave this one out")

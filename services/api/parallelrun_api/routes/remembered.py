@@ -1,4 +1,4 @@
-"""What the scripts of a job have remembered for later tries: list it, delete it."""
+"""Remembered answers of a job, which its scripts keep for later tries: list and delete them."""
 
 from __future__ import annotations
 

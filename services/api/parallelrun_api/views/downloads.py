@@ -65,11 +65,9 @@ class OpenFile:
         self.size, self.modified_ns = status.st_size, status.st_mtime_ns
 
     def read(self, count: int, begin: int) -> bytes:
-        """See `Content.read`."""
         return os.pread(self._file.fileno(), count, begin)
 
     def last_lines(self, count: int) -> int:
-        """See `Content.last_lines`."""
         return last_lines(self._file.fileno(), self.size, count)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What failures cost: items that were lost with others, timeouts that are too tight, and errors that come again."""
+"""Findings on failures: items that were lost with others, timeouts that are too tight, and errors that come again."""
 
 from __future__ import annotations
 

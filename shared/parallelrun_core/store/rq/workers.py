@@ -40,7 +40,7 @@ _READ_BYTES: Final = 4096 * _REPORT.size
 
 
 class _Exchange:
-    """What a supervisor and its workers tell each other: who runs an entry, and who is to end. Shared by forking."""
+    """Messages between a supervisor and its workers: who runs an entry, and who is to end. Shared by forking."""
 
     def __init__(self, reports: tuple[int, int], retiring: mmap.mmap) -> None:
         self._reports, self._reports_end = reports
