@@ -60,6 +60,7 @@ def document(app: FastAPI) -> dict[str, Any]:
             if schemas.setdefault(name, each) != each:
                 raise ValueError(f"two models have the name {name}: a client would take one for the other")
     fill_in_answers(schemas)
+    _close_patterns(schemas)
     for title in defined:
         schemas[title]["required"].remove("name")  # the path has it
     for unused in ("HTTPValidationError", "ValidationError"):
@@ -68,3 +69,15 @@ def document(app: FastAPI) -> dict[str, Any]:
     components["securitySchemes"] = _SECURITY_SCHEMES
     whole["security"] = [{"token": []}]
     return whole
+
+
+def _close_patterns(part: Any) -> None:
+    """Say of each object whose keys have a pattern that it has no other keys, which pydantic leaves out."""
+    if isinstance(part, list):
+        for each in part:
+            _close_patterns(each)
+    elif isinstance(part, dict):
+        if "patternProperties" in part:
+            part["additionalProperties"] = False
+        for each in part.values():
+            _close_patterns(each)
