@@ -112,7 +112,8 @@ def pace_of(
         progress = msgspec.structs.replace(progress, queued_at=queued_at, worked_from=0.0)
     elif not progress.queued_at and started is not None:  # led by an earlier release
         progress = msgspec.structs.replace(progress, queued_at=queued_at, worked_from=started)
-    until = (ended or now) if state.is_terminal else now
+    # The end as it is shown, in milliseconds: whoever divides by it gets the same pace of a job of a few of them.
+    until = epoch(rfc3339(ended)) if ended and state.is_terminal else now
     left_s = pace.left_s(progress, now) if state is JobState.PROCESSING and not is_paused else None
     return answers.Pace(
         standing=pace.standing_of(state, progress).value,
