@@ -103,6 +103,8 @@ class Tab:
         """What axe says of the page as it is now; or only of its colors, if the rest is known."""
         if not self.page.evaluate("'axe' in window"):
             self.page.evaluate(AXE.read_text(encoding="utf-8"))
+        # From the top: what has been scrolled below the head of the page is no small target.
+        self.page.evaluate("scrollTo(0, 0)")
         rules = ["color-contrast"] if only_colors else _RULES
         result = self.page.evaluate("rules => axe.run({runOnly: rules, resultTypes: ['violations']})", rules)
         return [
