@@ -51,7 +51,7 @@ class Schedules(Definitions[Schedule]):
             "missed_runs": reading.missed,
             "allow_overlap": reading.may_overlap,
         }
-        sources = dict[str, CodeSource]()
+        sources: dict[str, CodeSource] = {}
         if reading.job is None:
             document["create_job"] = {"job": f"azureml:{reading.like}", **reading.changes}
         else:

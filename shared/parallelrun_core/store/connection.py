@@ -23,7 +23,7 @@ from parallelrun_core.store.errors import CONNECTION_ERRORS, RedisError, ServerR
 from parallelrun_core.store.fast_path import DirectClient
 
 if TYPE_CHECKING:
-    from redis.asyncio import Redis as AsyncRedis
+    from redis.asyncio import Redis as AsyncRedis  # noqa: TC004 -- for others' types only
 
 __all__ = [
     "CONNECTION_ERRORS", "AsyncRedis", "DirectClient", "Redis", "RedisError", "ServerReplaced", "ServerUnable",
