@@ -116,7 +116,13 @@ def test_mended_code_runs_only_what_the_earlier_job_has_not_done_and_outlives_it
     done = done_in(cluster, earlier)
     job = client.jobs.create(spec(cluster, MENDED, resume_from=earlier))
     cluster.until(lambda: earlier not in cluster.registry.active_jobs(), "the earlier job is retired")
-    shutil.rmtree(cluster.folder(earlier).path)
+    folder = cluster.folder(earlier).path
+
+    def is_removed() -> bool:
+        shutil.rmtree(folder, ignore_errors=True)
+        return not folder.exists()
+
+    cluster.until(is_removed, "its folder is gone, into which busy nodes may still have written their last reports")
     assert job.progress.resumed == len(done)
     ended = client.jobs.wait(job.id)
     progress = ended.progress
