@@ -29,8 +29,6 @@ def test_concurrency_that_never_grows_is_found(server: int) -> None:
 
 
 def test_answers_that_must_come_in_order_are_found() -> None:
-    def in_order(self: ConcurrentInFlight, mini_batch: int, now: float) -> object:
-        return InFlight.answered(self, mini_batch, now)
-
-    with patch.object(ConcurrentInFlight, "answered", in_order), pytest.raises(LookupError):
+    in_order = patch.multiple(ConcurrentInFlight, answered=InFlight.answered, _of=InFlight._of)
+    with in_order, pytest.raises(LookupError, match="not the first in flight"):
         concurrent.test_concurrent_answers_come_in_any_order_and_one_for_another_worker_is_none()
