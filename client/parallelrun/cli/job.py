@@ -22,7 +22,7 @@ from parallelrun.cli.job_replay import replay
 from parallelrun.cli.job_report import report
 from parallelrun.cli.job_show import show
 from parallelrun.cli.job_views import open_page, top
-from parallelrun.cli.output import FormatOption, OutputFormat
+from parallelrun.cli.output import FormatOption, LimitOption, OutputFormat
 from parallelrun.cli.server import Token, Url, connect
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def list_mini_batches(
             autocompletion=one_of("ready", "running", "done", "failed"),
         ),
     ] = "",
-    limit: Annotated[int | None, typer.Option(min=1, help="The maximum number.", show_default="all")] = None,
+    limit: LimitOption = None,
     form: FormatOption = OutputFormat.TABLE,
     url: Url = "",
     token: Token = "",
@@ -195,7 +195,7 @@ def list_failed_items(
         int | None, typer.Option(metavar="N", min=0, help="Only those of this mini-batch.", show_default=False)
     ] = None,
     category: Annotated[str, typer.Option(help="Only those that failed like this, as in RUN_EXCEPTION.")] = "",
-    limit: Annotated[int | None, typer.Option(min=1, help="The maximum number.", show_default="all")] = None,
+    limit: LimitOption = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     form: FormatOption = OutputFormat.TABLE,
     url: Url = "",

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from parallelrun.cli.job_files import JobId
-from parallelrun.cli.output import FormatOption, OutputFormat
+from parallelrun.cli.output import FormatOption, LimitOption, OutputFormat
 from parallelrun.cli.server import Token, Url, connect
 
 
@@ -15,7 +15,7 @@ def remembered(
     job_id: JobId,
     *,
     text: Annotated[str, typer.Option(metavar="TEXT", help="Only keys with this in them.")] = "",
-    limit: Annotated[int | None, typer.Option(min=1, help="The maximum number.", show_default="all")] = None,
+    limit: LimitOption = None,
     form: FormatOption = OutputFormat.TABLE,
     url: Url = "",
     token: Token = "",

@@ -26,6 +26,7 @@ class OutputFormat(StrEnum):
 
 
 FormatOption = Annotated[OutputFormat, typer.Option("--output", "-o", help="The form of the output.")]
+LimitOption = Annotated[int | None, typer.Option(min=1, help="The maximum number.", show_default="all")]
 
 
 def show_list(

@@ -33,7 +33,7 @@ class FollowedLog:
 
     @property
     def positions(self) -> dict[int, int]:
-        """Of each term, up to which byte its file was read."""
+        """The number of bytes of each term's file that were read."""
         return dict(self._read)
 
     @positions.setter

@@ -100,7 +100,7 @@ def wait_for_workers(supervisor: psutil.Popen, count: int, *, entries: int = 0) 
     until = time.monotonic() + PATIENCE_S
     while (len(supervisor.children()), len(supervisor.children(recursive=True))) != (count, count + entries):
         assert time.monotonic() < until
-        time.sleep(0.01)
+        time.sleep(0.01)  # who has forked a process is told; others have to look
 
 
 def test_rq_workers_are_as_many_as_have_something_to_do_and_a_spare_one(
