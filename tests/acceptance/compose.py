@@ -85,6 +85,16 @@ class Compose:
         """Where the API is on this machine."""
         return f"http://{self.run('port', 'api', '8080').strip()}"
 
+    def server_url(self) -> str:
+        """Where the API's container is on the engine's bridge.
+
+        A port of this machine's loopback leads through the engine's `docker-proxy`, which takes six descriptors for
+        each connection, and ends for good with the first one that it can't accept.
+        """
+        [container] = self.containers("api")
+        networks = container.attrs["NetworkSettings"]["Networks"].values()
+        return f"http://{next(network['IPAddress'] for network in networks)}:8080"
+
     def user(self) -> HttpUser:
         """Somebody who has read the token as the README says, once the API takes jobs."""
         user = HttpUser(self.url(), self.run("exec", "-T", "api", "cat", "/state/parallelrun/token").strip())

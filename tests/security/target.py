@@ -44,6 +44,8 @@ class HttpTarget:
     root: str
     inputs: Path
     inputs_there: str
+    server_url: str = ""
+    """Where the API's own process listens, where that is not `url`."""
     store: LocalStore | None = None
     offers_packages: bool = False
     """Its nodes install packages of the folder `PACKAGES`."""

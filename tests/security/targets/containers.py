@@ -36,6 +36,7 @@ def reach() -> Iterator[HttpTarget]:
             yield HttpTarget(
                 name="containers",
                 url=project.url(),
+                server_url=project.server_url(),
                 token=token,
                 is_apart=all(node["workers_apart"] for node in nodes),
                 root="/data",
