@@ -1,10 +1,11 @@
 """A GPU kept busy: images through residual networks, texts through a language model; all weights are random.
 
 `busy` is the share of the time in which the GPU computes, as its driver counts it, from the first run() to the last
-commit. Images: 32 in each mini-batch through a ResNet-50 and a ResNet-152, as many workers on the one GPU as decode
-for it (`workers_per_gpu`), beside a loop written by hand: torch's DataLoader with as many processes that decode, and
-batches of 128. Texts: the second way of docs/engines-on-gpus.md, with a model of transformers, 64 mini-batches of 8
-rows in flight in each of two workers on the GPU, beside the same script with one mini-batch at a time.
+commit. Images: 128 in each mini-batch through a ResNet-50, which needs less time for an image than sixteen CPUs for its
+decoding, and through a ResNet-152 of twice the width, which needs more; as many workers on the one GPU as decode for it
+(`workers_per_gpu`), beside a loop written by hand: torch's DataLoader with as many processes that decode, and the same
+batches. Texts: the second way of docs/engines-on-gpus.md, with a model of transformers, 64 mini-batches of 8 rows in
+flight in each of four workers on the GPU, beside the same script with one mini-batch at a time.
 
 Needs a GPU, torch, transformers and pillow; without them there is nothing to measure.
 """
@@ -27,13 +28,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks import Size, data, image_model
-from benchmarks.images import EACH, SCRIPT, images
+from benchmarks.images import SCRIPT, images
 from benchmarks.jobs import Jobs, Run
 from benchmarks.measure import Comparison, Figures
 from parallelrun_core.folder.decisions import read_decisions
 
 _DECODERS: Final = max(2, (os.cpu_count() or 2) - 4)
+_BATCH: Final = 128
+"""Images."""
 _SAMPLE_S = 0.05
+_TEXT_WORKERS: Final = 4
 _ROWS_EACH: Final = 8
 _IN_FLIGHT: Final = 64
 _TEXTS: Final = """\
@@ -153,7 +157,7 @@ def image_loop(folder: str, output: str) -> None:
         def __getitem__(self, at: int) -> tuple[str, Any]:
             return paths[at], torch.from_numpy(image_model.read_image(paths[at], shape.side).copy())
 
-    loader: Any = DataLoader(Images(), batch_size=128, num_workers=_DECODERS, pin_memory=torch.cuda.is_available())
+    loader: Any = DataLoader(Images(), batch_size=_BATCH, num_workers=_DECODERS, pin_memory=torch.cuda.is_available())
     image_model.class_of_each(image_model.read_image(paths[0], shape.side)[None].copy())
     began = time.time()
     with open(output, "w") as rows:
@@ -166,7 +170,7 @@ def image_loop(folder: str, output: str) -> None:
 def _image_round(jobs: Jobs, folder: Path, network: str) -> Figures:
     with _busy() as samples:
         done = jobs.run(
-            folder, mini_batch_size=EACH, workers_per_gpu=_DECODERS, environment_variables={"IMAGE_MODEL": network}
+            folder, mini_batch_size=_BATCH, workers_per_gpu=_DECODERS, environment_variables={"IMAGE_MODEL": network}
         )
     first, last = _work_of(done)
     return {"wall_s": last - first, "busy": _share(samples, first, last), "whole_s": done.wall_s}
@@ -218,7 +222,7 @@ def _text_round(jobs: Jobs, folder: Path, count: int, in_flight: int) -> Figures
     with _busy() as samples:
         done = jobs.run(
             folder, inputs={"data": texts}, mini_batch_size=f"rows:{_ROWS_EACH}", mini_batches_in_flight=in_flight,
-            workers_per_gpu=2,
+            workers_per_gpu=_TEXT_WORKERS,
         )  # fmt: skip
     first, last = _work_of(done)
     return {"rows_per_s": count / (last - first), "busy": _share(samples, first, last)}
@@ -234,13 +238,13 @@ def main(size: Size) -> dict[str, object]:
     rounds, count, times, texts = {
         "tiny": (1, 640, 1, 256),
         "quick": (1, 4_000, 4, 8_192),
-        "full": (3, 8_000, 8, 32_768),
+        "full": (2, 8_000, 8, 65_536),
     }[size]
     last: dict[str, object] = {"gpu": gpu.replace(" ", "_"), "images": count * times, "rounds": rounds}
     with Jobs(SCRIPT, processes=_DECODERS) as jobs:
         for network in image_model.SHAPES:
             last |= _images(jobs, network, count, times, rounds)
-    with tempfile.TemporaryDirectory() as scratch, Jobs(_TEXTS, processes=2) as jobs:
+    with tempfile.TemporaryDirectory() as scratch, Jobs(_TEXTS, processes=_TEXT_WORKERS) as jobs:
         texts_of = Path(scratch)
         flights = {
             "in flight": lambda: _text_round(jobs, texts_of, texts, _IN_FLIGHT),

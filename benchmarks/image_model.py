@@ -28,7 +28,7 @@ class Shape(NamedTuple):
 SMALL: Final = Shape((16, 32), (1, 1), 112)
 SHAPES: Final = {
     "resnet_50": Shape((64, 128, 256, 512), (3, 4, 6, 3), 224),
-    "resnet_152": Shape((64, 128, 256, 512), (3, 8, 36, 3), 224),
+    "wide_resnet_152": Shape((128, 256, 512, 1024), (3, 8, 36, 3), 224),
 }
 _CLASSES: Final = 1000
 _SHAPE: Final = "IMAGE_MODEL"
