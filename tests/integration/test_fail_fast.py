@@ -23,7 +23,7 @@ SCRIPT = textwrap.dedent("""
         {fail}
         return numbers
 """)
-RAISES = 'time.sleep(0.03); raise ValueError(f"bad {mini_batch[0]}")'
+RAISES = 'raise ValueError(f"bad {mini_batch[0]}")'
 ENTERS = "FAIL_FAST"
 
 
@@ -66,7 +66,7 @@ def test_fail_fast_gives_a_job_up_that_fails_everywhere_before_any_item_is_run_a
     called = calls(tmp_path)
     assert len(called) == len(set(called)), "items were run apart"
     assert {2000, 3999} <= set(called), "neither the middle nor the end was tried"
-    assert len(called) < 4000
+    assert len(called) < 4000, "all of it was run before the leader looked"
 
 
 def test_fail_fast_goes_on_for_a_bad_stretch(cluster: Cluster, tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ def test_isolation_waits_until_the_leader_has_looked_whether_all_fails_alike() -
     node = machine(on_failure="isolate", fail_fast=True)
     node.pool.got_ready(node.worker_started("p0", "s.p0", 0.0))
     (worker,) = node.pool.available()
-    for number in range(25):
+    for number in range(20):
         (command,) = run_whole(node, number, RAISED).commands
         assert isinstance(command, ReportFailure)
         assert command.to_leader
@@ -171,10 +171,10 @@ def test_isolation_begins_when_something_succeeds() -> None:
     node = machine(on_failure="isolate", fail_fast=True)
     node.pool.got_ready(node.worker_started("p0", "s.p0", 0.0))
     (worker,) = node.pool.available()
-    for number in range(25):
+    for number in range(20):
         run_whole(node, number, RAISED)
         node.caught_up(worker, 1.0)
-    run_whole(node, 25, None)
+    run_whole(node, 20, None)
     node.caught_up(worker, 1.0)
     assert worker.in_flight.assignments[0].isolation is not None
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from parallelrun_agent.policy.apart_queue import ApartQueue
 from parallelrun_agent.policy.commands import Command, Commit, ReportFailure
+from parallelrun_agent.policy.early_failures import EarlyFailures
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.outcomes import OutcomeBuilder, WorkerAnswer, detail_of
 from parallelrun_agent.policy.worker import Worker
@@ -19,6 +20,7 @@ class Conclusions:
     Args:
         commands: gets what is to be done for it.
         apart: gets the mini-batches whose items are to be run apart.
+        early: is told how tries have ended.
         keep: has an outcome made durable.
     """
 
@@ -27,6 +29,7 @@ class Conclusions:
         commands: deque[Command],
         outcomes: OutcomeBuilder,
         apart: ApartQueue,
+        early: EarlyFailures,
         keep: Callable[[Outcome, Assignment, Worker], None],
     ) -> None:
         self.is_draining = False
@@ -34,6 +37,7 @@ class Conclusions:
         self._commands = commands
         self._outcomes = outcomes
         self._apart = apart
+        self._early = early
         self._keep = keep
 
     def conclude(self, assignment: Assignment, worker: Worker, answer: WorkerAnswer, elapsed_s: float) -> None:
@@ -42,7 +46,8 @@ class Conclusions:
         isolation = assignment.isolation
         if isolation is not None:
             outcome = isolation.outcome(outcome, detail_of(outcome.mini_batch, assignment.delivery.message))
-        elif not self.is_draining and self._apart.takes(outcome):
+        self._early.concluded(outcome)
+        if isolation is None and not self.is_draining and self._apart.takes(outcome):
             self._commands.append(ReportFailure(outcome, to_leader=self._apart.add(assignment, outcome)))
             return
         self._apart.concluded(outcome, was_apart=isolation is not None)
@@ -84,6 +89,7 @@ class Conclusions:
         """
         answer = WorkerAnswer(assignment.delivery.mini_batch, failure=failure)
         outcome = self._outcomes.build(assignment, None, answer, elapsed_s)
+        self._early.concluded(outcome)
         if self.is_draining or not self._apart.takes_without(assignment, outcome, missing):
             self._commands.append(Commit(outcome, None))
             return False

@@ -16,6 +16,7 @@ from parallelrun_agent.policy.commands import Abandon, Command, Commit, NextTurn
 from parallelrun_agent.policy.conclusions import Conclusions
 from parallelrun_agent.policy.concurrent import bookkeeping_of
 from parallelrun_agent.policy.deliveries import Deliveries
+from parallelrun_agent.policy.early_failures import EarlyFailures
 from parallelrun_agent.policy.hand_out import HandOut
 from parallelrun_agent.policy.in_flight import Assignment, assignment_of
 from parallelrun_agent.policy.lease_clock import LeaseClock
@@ -60,7 +61,8 @@ class JobMachine:
         self._hand_out = HandOut(
             self.commands, self.pool, self.apart, self._look_ahead, speculates=spec.speculative_execution
         )  # fmt: skip
-        self._ends = Conclusions(self.commands, outcomes, self.apart, self._keep)
+        self._early = EarlyFailures(spec, limit)
+        self._ends = Conclusions(self.commands, outcomes, self.apart, self._early, self._keep)
         self._end_by = NEVER
         self._stages = stages
         self._begin_session()
@@ -91,9 +93,8 @@ class JobMachine:
         return self.left or self.state is None
 
     def due_at(self) -> float:
-        """Return when there must be a turn: to report, or because answers were waited for long enough; or NEVER."""
-        report_by, gather_until = self._report_by(), self._look_ahead.gather_until
-        return report_by if report_by < gather_until else gather_until
+        """Return when there must be a turn: to report, or because it was waited for long enough; or NEVER."""
+        return min(self._report_by(), self._look_ahead.gather_until, self._early.pause_until)
 
     def _report_by(self) -> float:
         since = self.deliveries.reports_since
@@ -126,7 +127,7 @@ class JobMachine:
         """The next turn; None while there is nothing to report, to ask for or to renew, and when nothing was joined."""
         is_done = self._is_done()
         workers = self.pool.available() if self._ready and self._is_open else ()
-        want = self.deliveries.wanted(self._look_ahead, workers, self._ready, now)
+        want = 0 if self._early.pauses(now) else self.deliveries.wanted(self._look_ahead, workers, self._ready, now)
         if not (want or is_done or now >= self._turn_by or now >= self._report_by()):
             return None
         mode: Mode = "stay" if self.joined else "join"
@@ -152,6 +153,8 @@ class JobMachine:
         self._turn_by = sent_at + self._lease_s / _TURNS_PER_LEASE
         self.state, self._ready = answer.state, answer.ready
         self.left = turn.mode == "leave"
+        if answer.deliveries:
+            self._early.leased(now)
         can_retry_items = self.apart.can_retry_items
         self.deliveries.receive([assignment_of(each, can_retry_items=can_retry_items) for each in answer.deliveries])
         self._hand_out.to_workers(now, disk_is_full=self.disk_is_full)
@@ -224,7 +227,8 @@ class JobMachine:
         assignment = worker.in_flight.answered(answer.mini_batch, now)
         worker.has_answered = True
         elapsed_s = answer.run_s + assignment.load_s + assignment.waited_for_permits_s
-        self._look_ahead.observe(elapsed_s)
+        if answer.failure is None or not self._early.is_open:
+            self._look_ahead.observe(elapsed_s)
         # With more in flight, it may have begun the next one before this answer was read.
         elapsed_s = since_s if since_s > elapsed_s and not worker.in_flight else elapsed_s
         if answer.failure is None:

@@ -56,7 +56,8 @@ class Intake:
         if wait_ms and 0 < len(entries) < MAX_ENTRIES:
             # What comes in meanwhile shares one read, one sync and one round trip.
             arrived = sum(len(entry.outcomes) for entry in entries)
-            time.sleep(self._gathering.wait_s(arrived, now))
+            is_urgent = self._fail_fast is not None and self._fail_fast.may_give_up
+            time.sleep(self._gathering.wait_s(arrived, now, is_urgent=is_urgent))
         return entries
 
     def record(self, entries: list[StreamEntry], now: float) -> None:

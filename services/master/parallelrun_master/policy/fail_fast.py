@@ -49,6 +49,11 @@ class FailFast:
         """Return whether nothing has succeeded yet, and the job may still be given up."""
         return not self._is_over and not self._progress.done
 
+    @property
+    def may_give_up(self) -> bool:
+        """Return whether something has failed, nothing has succeeded, and the job may still be given up."""
+        return bool(self._causes) and self._fails and self.is_open
+
     def observe(self, outcomes: Iterable[Outcome]) -> None:
         """Take note of mini-batches that have failed for good, or would have if their items were not run apart."""
         if not self.is_open:

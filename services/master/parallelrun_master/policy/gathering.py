@@ -25,8 +25,14 @@ class Gathering:
         self._progress = progress
         self._began = now
 
-    def wait_s(self, arrived: int, now: float) -> float:
-        """Return how long to wait for more, when this many outcomes have come in that are not recorded yet."""
+    def wait_s(self, arrived: int, now: float, *, is_urgent: bool = False) -> float:
+        """Return how long to wait for more, when this many outcomes have come in that are not recorded yet.
+
+        Args:
+            is_urgent: what is done next may depend on them.
+        """
+        if is_urgent:
+            return 0.0
         decided = self._progress.decided + arrived
         undecided = self._progress.scheduled - decided
         if undecided <= 0 or not decided:
