@@ -29,6 +29,12 @@ _EXPECTED: Final = {
 _WRONG_TYPE: Final = ("type", "parsing", "from_float", "attributes_type", "parsing_size")
 
 
+def did_you_mean(name: object, names: Iterable[str], otherwise: str = "") -> str:
+    """Return the question whether one of the names that there are was meant; `otherwise` if none looks like it."""
+    close = get_close_matches(str(name), list(names), n=1)
+    return f"did you mean {close[0]!r}?" if close else otherwise
+
+
 @dataclass
 class Problems:
     """The problems of a document, gathered while it is read."""
@@ -68,8 +74,7 @@ class At:
         """Refuse every unknown key: a setting that is ignored is worse than one that is refused."""
         for key in mapping:
             if key not in names:
-                close = get_close_matches(str(key), names, n=1)
-                hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(sorted(names))}"
+                hint = did_you_mean(key, names, otherwise=f"known are {', '.join(sorted(names))}")
                 self.below(key).wrong("unknown key", hint)
 
     def is_of(self, value: object, kind: type, type_name: str) -> bool:
@@ -120,8 +125,7 @@ def explain(details: Any, where: list[str], known_fields: Iterable[str]) -> Prob
     pointer = "/".join(["", *where]) if where else ""
     hint = details.get("ctx", {}).get("hint", "")
     if details["type"] == "extra_forbidden":
-        close = get_close_matches(where[-1], list(known_fields), n=1)
-        return Problem(pointer=pointer, message="unknown field", hint=f"did you mean {close[0]!r}?" if close else "")
+        return Problem(pointer=pointer, message="unknown field", hint=did_you_mean(where[-1], known_fields))
     if details["type"] == "missing":
         return Problem(pointer=pointer, message="this field is required", hint=hint)
     message, wrong_value = _message(details), details.get("input")

@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Protocol, runtime_checkable
@@ -19,7 +18,7 @@ from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.intake.reading import Reading, read_job
 from parallelrun_core.names.assets import INCLUDES, Names
-from parallelrun_core.problems import Problems
+from parallelrun_core.problems import Problems, did_you_mean
 from parallelrun_core.spec import JobSpec, PipelineSpec, load_document, set_field
 from parallelrun_core.spec.fields import NAME
 from parallelrun_core.storage.location import datastore_of
@@ -219,5 +218,4 @@ def _suggestion(path_text: str) -> str:
             names = [entry.name for entry in islice(entries, _MAX_NAMES)]
     except OSError:
         return ""
-    close = get_close_matches(missing.name, names, n=1)
-    return f"did you mean {close[0]!r}?" if close else ""
+    return did_you_mean(missing.name, names)

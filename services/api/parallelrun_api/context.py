@@ -163,11 +163,6 @@ def build_context(settings: ApiSettings) -> Context:
     schedules = ScheduleService(settings.root, submissions, checks, registry, names=assets.names)
     feeds = Feeds(EventStreams(settings.redis_login, wait_s=WAIT_S), jobs.has_ended)
     connections = Connections(_connection_limits(settings))
-    metrics = ServerMetrics(
-        ClusterCollector(job_views, registry, nodes, settings.root, lambda: feeds.watchers, floor=floor),
-        ConnectionCollector(connections),
-        QuotaCollector(quotas, nodes),
-    )
     waits = _waits(settings, client, registry, views=job_views, nodes=nodes, floor=floor, access=access, quotas=quotas)
     return Context(
         settings=settings,
@@ -189,7 +184,11 @@ def build_context(settings: ApiSettings) -> Context:
         assets=assets,
         schedules=schedules,
         endpoints=Endpoints(settings.root, submissions, checks, names=assets.names),
-        metrics=metrics,
+        metrics=ServerMetrics(
+            ClusterCollector(job_views, registry, nodes, settings.root, lambda: feeds.watchers, floor=floor),
+            ConnectionCollector(connections),
+            QuotaCollector(quotas, nodes),
+        ),
         connections=connections,
         operators=Operators(settings.operator_names),
         access=access,

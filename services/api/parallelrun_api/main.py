@@ -17,7 +17,7 @@ from parallelrun_api.app import create_app
 from parallelrun_api.context import Context, build_context
 from parallelrun_api.http.audit import Audit, AuditFile
 from parallelrun_api.http.connections import MAX_HEAD_BYTES, Connections, raise_limit
-from parallelrun_api.http.protocol import protocol_for
+from parallelrun_api.http.protocol import has_ticks, protocol_for
 from parallelrun_api.http.token import Token, load_token
 from parallelrun_api.settings import ApiSettings
 from parallelrun_core.assets.site import read_site
@@ -124,7 +124,13 @@ class _Server(uvicorn.Server):
             listener.listen(_BACKLOG)  # the kernel's queue was made as short as the number that is accepted at once
 
     async def main_loop(self) -> None:
-        """Wait for the end, and renew the `date` of answers each second: uvicorn's own loop wakes all the time."""
+        """Wait for the end, and renew the `date` of answers each second: uvicorn's own loop wakes all the time.
+
+        A release of uvicorn whose loop looks different runs its own.
+        """
+        if not has_ticks(uvicorn.Server):
+            await super().main_loop()
+            return
         ticks = 0
         while not await self.on_tick(ticks):
             ticks += _TICKS_OF_UVICORN

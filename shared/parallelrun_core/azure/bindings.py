@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any, Final
 
 from parallelrun_core.azure.findings import DocumentLocation, Findings, quoted
@@ -17,6 +16,7 @@ from parallelrun_core.azure.named import named_input
 from parallelrun_core.azure.scope import LATER, STAND_IN, Fields, Later, PipelineScope
 from parallelrun_core.azure.v2_models import LITERAL_TYPES, MODEL_TYPES, GivenInput
 from parallelrun_core.errors import InvalidInput, NotFound
+from parallelrun_core.problems import did_you_mean
 from parallelrun_core.spec.data_defaults import ADDITIONS
 from parallelrun_core.spec.expressions import (
     is_expression,
@@ -114,8 +114,7 @@ def declared_entries(
                 scope.findings.wrong(location.at(name), message, f"it has: {quoted(declared or {})}")
                 continue
             message = f"the component has no such {kind}: Azure ML ignores it, and so does ParallelRun"
-            close = get_close_matches(name, declared or {}, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"it has: {quoted(declared or {})}"
+            hint = did_you_mean(name, declared or {}, f"it has: {quoted(declared or {})}")
             scope.findings.note(location.at(name), f"{message}; {hint}")
     return entries
 

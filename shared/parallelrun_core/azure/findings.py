@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.names.assets import Names
-from parallelrun_core.problems import Problems
+from parallelrun_core.problems import Problems, did_you_mean
 from parallelrun_core.spec.problems import problem_of
 from parallelrun_core.storage.supported import absolute_path
 
@@ -79,9 +78,8 @@ class Findings(Problems):
         field_names = {field.alias or name for name, field in model.model_fields.items()}
         for name in document:
             if name not in field_names:
-                close = get_close_matches(str(name), field_names, n=1)
-                hint = f"; did you mean {close[0]!r}?" if close else ""
-                self.note(f"{pointer}/{name}", f"unknown field: Azure ML ignores it, and so does ParallelRun{hint}")
+                note = "unknown field: Azure ML ignores it, and so does ParallelRun"
+                self.note(f"{pointer}/{name}", "; ".join(filter(None, (note, did_you_mean(name, field_names)))))
         return {name: value for name, value in document.items() if name in field_names}
 
     def take(self, error: InvalidInput, origins: Mapping[str, str], default: str = "") -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -17,7 +16,7 @@ from pydantic import BaseModel
 from parallelrun_core.computes.definition import Compute
 from parallelrun_core.computes.kinds import kinds, model_of
 from parallelrun_core.errors import InvalidInput, Problem
-from parallelrun_core.problems import validated
+from parallelrun_core.problems import did_you_mean, validated
 from parallelrun_core.spec.problems import problem_of
 
 AMLCOMPUTE: Final = "amlcompute"
@@ -78,8 +77,7 @@ def _model(fields: dict[str, Any], main_kind: str) -> type[Compute]:
             hint = f"one of {', '.join(kinds())}"
             raise InvalidInput.at(where, "no provisioner has said of which kinds it starts nodes: say which", hint)
     if kind not in kinds():
-        close = get_close_matches(kind.lower(), kind_names, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"one of {', '.join(kind_names)}"
+        hint = did_you_mean(kind.lower(), kind_names, f"one of {', '.join(kind_names)}")
         raise InvalidInput.at(where, f"a compute of type {kind[:50]!r} can't be had here", hint)
     return model_of(kind)
 

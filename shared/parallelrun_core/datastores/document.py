@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -20,7 +19,7 @@ from parallelrun_core.documents.codecs import FieldsCodec
 from parallelrun_core.documents.collection import Definitions
 from parallelrun_core.documents.file_store import FileStore
 from parallelrun_core.errors import InvalidInput, Problem
-from parallelrun_core.problems import explain, location_of, validated
+from parallelrun_core.problems import did_you_mean, explain, location_of, validated
 
 _IN_A_FILE: Final = (
     "put it into a file of the folder of secrets on each node (PARALLELRUN_SECRETS_DIR), and write "
@@ -66,8 +65,7 @@ def read_definition(document: object, *, name: str = "") -> Datastore:
         raise InvalidInput.at("/type", "this field is required" if kind is None else "must be a string", _TYPES)
     model = OF_TYPE.get(kind)
     if model is None:
-        close = get_close_matches(kind.lower(), OF_TYPE, n=1)
-        hint = f"did you mean {close[0]!r}?" if close and kind not in _AZURE_ONLY else _TYPES
+        hint = _TYPES if kind in _AZURE_ONLY else did_you_mean(kind.lower(), OF_TYPE, _TYPES)
         raise InvalidInput.at("/type", f"a datastore of type {kind[:50]!r} can't be used here", hint)
     return validated(model, fields, name=name, problem_of=_problem)
 

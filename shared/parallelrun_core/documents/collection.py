@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from difflib import get_close_matches
 from typing import Final, Generic, Protocol, TypeVar
 
 from parallelrun_core.documents.codecs import Codec
 from parallelrun_core.documents.store import DocumentExists, DocumentMissing, DocumentStore, VersionMismatch
 from parallelrun_core.errors import Conflict, NotFound
+from parallelrun_core.problems import did_you_mean
 
 T = TypeVar("T")
 
@@ -179,9 +179,8 @@ def no_such(noun: str, missing_name: str, names: list[str], create_hint: str = "
 def names_hint(missing_name: str, names: list[str], create_hint: str = "") -> str:
     """Return what to do about a name that isn't among `names`, for messages."""
     listed = ", ".join(names[:_MAX_LISTED])
-    close = get_close_matches(missing_name, names, n=1)
-    if close:
-        hint = f"did you mean {close[0]!r}? There are {listed}"
+    if question := did_you_mean(missing_name, names):
+        hint = f"{question} There are {listed}"
     else:
         hint = f"there are {listed}" if names else "there is none yet"
     return f"{hint}; {create_hint}" if create_hint else hint

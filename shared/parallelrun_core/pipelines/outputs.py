@@ -53,18 +53,6 @@ def output_path(folder: JobFolder, name: str) -> str:
     return origin.job.output_paths(origin.job.record().job_spec())[origin.output]
 
 
-def maker_of(folder: JobFolder, name: str) -> tuple[JobFolder, str]:
-    """The job with mini-batches that makes an output of a job or of a pipeline, and the name that the output has there.
-
-    Raises:
-        SkippedOutput, NotFound, CorruptLog, NewerSchema: as `output_path`; also NotFound if several turns make it.
-    """
-    origin = origin_of(folder, name)
-    if origin.is_gathered:
-        raise NotFound(f"The output {name!r} of {folder.job_id} is made by several turns, and by no single job.")
-    return origin.job, origin.output
-
-
 def parts_of(folder: JobFolder, name: str) -> list[Part]:
     """The parts of an output, each with the job with mini-batches that makes it; those of skipped turns are left out.
 

@@ -161,6 +161,17 @@ def plain_input(entry: object) -> object:
     return {"value": entry} if isinstance(entry, bool | int | float) else entry
 
 
+def plain_outputs(value: object) -> object:
+    """Return outputs by their names, each a mapping where a path or nothing was written for it."""
+    value = by_name(value, "output")
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: {"path": entry} if isinstance(entry, str) else {} if entry is None else entry
+        for name, entry in value.items()
+    }
+
+
 class OutputAsset(Strict):
     """A name for what a job has written, once it has completed."""
 

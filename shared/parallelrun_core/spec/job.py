@@ -40,9 +40,10 @@ from parallelrun_core.spec.fields import (
     checked_file_name,
     checked_path,
     plain_input,
+    plain_outputs,
     without_nul,
 )
-from parallelrun_core.spec.job_checks import check_consistency, numbers_as_text
+from parallelrun_core.spec.job_checks import check_consistency, checked_variables, numbers_as_text
 from parallelrun_core.spec.notify import Notify, plain_notify
 from parallelrun_core.spec.problems import problem_of
 from parallelrun_core.spec.secrets import Secret, named_secrets, reference_to, with_secrets
@@ -236,16 +237,7 @@ class JobSpec(Strict):
         value = by_name(value, "input")
         return {name: plain_input(entry) for name, entry in value.items()} if isinstance(value, dict) else value
 
-    @field_validator("outputs", mode="before")
-    @classmethod
-    def _plain_outputs(cls, value: object) -> object:
-        value = by_name(value, "output")
-        if not isinstance(value, dict):
-            return value
-        return {
-            name: {"path": entry} if isinstance(entry, str) else {} if entry is None else entry
-            for name, entry in value.items()
-        }
+    _plain_outputs = field_validator("outputs", mode="before")(plain_outputs)
 
     _named_secrets = field_validator("secrets", mode="before")(named_secrets)
 
@@ -272,13 +264,7 @@ class JobSpec(Strict):
 
     _numbers_as_text = field_validator("environment_variables", mode="before")(numbers_as_text)
 
-    @field_validator("environment_variables", "tags", mode="after")
-    @classmethod
-    def _no_nul(cls, value: dict[str, str]) -> dict[str, str]:
-        for name, text in value.items():
-            if not name or "=" in name or "\0" in name + text:
-                raise ValueError(f"{name!r} is not a valid name, or its value has a NUL")
-        return value
+    _valid_names = field_validator("environment_variables", "tags", mode="after")(checked_variables)
 
     _plain_file_name = field_validator("append_row_file_name")(checked_file_name)
 

@@ -7,9 +7,7 @@ from typing import Any
 from parallelrun_core.names.assets import INCLUDES, STORED_ALREADY, stored_code
 from parallelrun_core.spec import command as commands
 from parallelrun_core.spec.expressions import same_name
-from parallelrun_core.spec.fields import (
-    Input,
-)
+from parallelrun_core.spec.fields import Input
 from parallelrun_core.spec.problems import at
 from parallelrun_core.storage.location import is_url
 
@@ -25,6 +23,18 @@ def numbers_as_text(variables: object) -> object:
         name: str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
         for name, value in variables.items()
     }
+
+
+def checked_variables(variables: dict[str, str]) -> dict[str, str]:
+    """Return variables or tags unchanged.
+
+    Raises:
+        ValueError: a process can't have a variable of such a name or value.
+    """
+    for name, text in variables.items():
+        if not name or "=" in name or "\0" in name + text:
+            raise ValueError(f"{name!r} is not a valid name, or its value has a NUL")
+    return variables
 
 
 def check_consistency(spec: Job) -> None:

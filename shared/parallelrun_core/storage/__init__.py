@@ -1,12 +1,13 @@
 """Users' data, wherever they are: the one way in which our processes list, read and publish them.
 
     location.py     what may be written where a path may stand
+    schemes.py      the schemes of URLs, a row for each
     supported.py    what of that is supported, and the path that stands for it
     url_flaws.py    URLs that no job may have
     path_rule.py    which paths and URLs a job may use
     globs.py        the one matcher of glob patterns
     interface.py    what a storage does: `Storage`, and what it hands out
-    stores.py       which storage a location belongs to: a new kind is an entry here and in `supported.KINDS`
+    stores.py       which storage a location belongs to: a new kind is an entry here and in `schemes.py`
     versions.py     the version of a file in few bytes, for messages
     local/          files that this machine reaches by a path; a new kind is a folder beside it
     objects/        objects of stores, and single files of web servers

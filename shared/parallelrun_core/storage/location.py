@@ -20,20 +20,12 @@ import re
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
+from parallelrun_core.storage.schemes import SCHEMES
+
 LOCAL: Final = "local"
 DATASTORE: Final = "datastore"
 
 _SCHEME: Final = re.compile(r"(file(?=:)|azureml(?=:)|[a-z][a-z0-9+.-]*(?=:/)):(//)?", re.IGNORECASE)
-_OF_SCHEMES: Final = {
-    "s3": ("s3", "Amazon S3"), "s3a": ("s3", "Amazon S3"), "s3n": ("s3", "Amazon S3"),
-    "gs": ("gs", "Google Cloud Storage"), "gcs": ("gs", "Google Cloud Storage"),
-    "az": ("azure", "Azure Storage"), "adl": ("azure", "Azure Storage"),
-    "abfs": ("azure", "Azure Storage"), "abfss": ("azure", "Azure Storage"),
-    "wasb": ("azure", "Azure Storage"), "wasbs": ("azure", "Azure Storage"),
-    "http": ("https", "a web server"), "https": ("https", "a web server"),
-    "ftp": ("ftp", "an FTP server"),
-}  # fmt: skip
-"""The kind of storage that each scheme names, and what people call it."""
 _GIT: Final = re.compile(r"git\+\w+", re.IGNORECASE)
 _ASSET: Final = re.compile(r"azureml:/subscriptions/", re.IGNORECASE)
 """An asset by its whole id, which only looks like a path."""
@@ -70,10 +62,9 @@ def location_of(text: str) -> Location:
         return Location(LOCAL, f"./{rest}" if _SCHEME.match(rest) else rest)  # or it would be taken for a URL later
     if name == "azureml":
         return _of_azureml(text, text[scheme.end() :], has_slashes=bool(scheme[2]))
-    if name in _OF_SCHEMES:
-        kind, called = _OF_SCHEMES[name]
+    if name in SCHEMES:
         url = text if scheme[2] else f"{scheme[0]}//{text[scheme.end() :].lstrip('/')}"  # `Path` has taken one of them
-        return Location(kind, url, called)
+        return Location(SCHEMES[name].kind, url, SCHEMES[name].called)
     if _GIT.fullmatch(name):
         return Location("git", text, "a git repository")
     return Location(name, text, f"a {name}: URL") if scheme[2] else Location(LOCAL, text)

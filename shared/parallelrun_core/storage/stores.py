@@ -10,6 +10,7 @@ from typing import Final
 from parallelrun_core.storage.interface import Storage
 from parallelrun_core.storage.local import LocalStorage
 from parallelrun_core.storage.location import DATASTORE, LOCAL, location_of
+from parallelrun_core.storage.schemes import OBJECT_KINDS
 
 
 @cache
@@ -21,9 +22,10 @@ def _objects() -> Storage:
 
 _LOCAL_STORAGE: Final = LocalStorage()
 STORAGES: Final[Mapping[str, Callable[[], Storage]]] = {
-    LOCAL: lambda: _LOCAL_STORAGE, "s3": _objects, "gs": _objects, "azure": _objects, "https": _objects,
+    LOCAL: lambda: _LOCAL_STORAGE,
     DATASTORE: _objects,
-}  # fmt: skip
+    **dict.fromkeys(OBJECT_KINDS, _objects),
+}
 """By the kind of location: one for each of `supported.KINDS`."""
 
 

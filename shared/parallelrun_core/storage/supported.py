@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Final
 
 from parallelrun_core.storage.location import DATASTORE, LOCAL, location_of
+from parallelrun_core.storage.schemes import OBJECT_KINDS
 from parallelrun_core.storage.url_flaws import flaw_of
 
-KINDS: Final = frozenset({LOCAL, "s3", "gs", "azure", "https", DATASTORE})
+KINDS: Final = OBJECT_KINDS | {LOCAL, DATASTORE}
 """The kinds of locations for which `stores.py` has a storage."""
 _SCHEMES: Final = ("s3", "gs", "az", "abfss", "wasbs", "https", "azureml", "file")
 _ALIKE: Final = 0.5

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from parallelrun_core.storage.schemes import is_container_first
 from parallelrun_core.untrusted.addresses import HERE, Reach, is_literal_of
 from parallelrun_core.untrusted.canonical import canonical
 
 _WEB: Final = frozenset({"http", "https"})
-_CONTAINER_FIRST: Final = frozenset({"abfs", "abfss", "wasb", "wasbs", "adl"})
 _SECRET: Final = re.compile(r"sig|.*(signature|token|credential|secret|password|api-?_?key).*|key")
 """What is called like this in a query lets its owner in."""
 LOOPBACK: Final = HERE
@@ -24,7 +24,7 @@ def flaw_of(url: str) -> str:
         return str(error)
     if not host:
         return f"{url[:200]!r} names no {'server' if scheme in _WEB else 'bucket or container'}"
-    if "@" in host and scheme not in _CONTAINER_FIRST:
+    if "@" in host and not is_container_first(scheme):
         return NO_PASSWORDS
     return _flaw_on_the_web(url, scheme, host, query) if scheme in _WEB else ""
 

@@ -44,6 +44,22 @@ def test_uvicorn_without_the_module_serves_with_its_plain_protocol() -> None:
     assert asyncio.run(answer_of(protocol.protocol_for(connections, module="uvicorn.logging"))) == 200
 
 
+def test_uvicorn_has_the_loop_that_is_replaced() -> None:
+    assert protocol.has_ticks(uvicorn.Server)
+
+
+@pytest.mark.parametrize("name", ["main_loop", "on_tick"])
+def test_uvicorn_whose_loop_looks_different_runs_its_own(name: str) -> None:
+    def synchronous(self: object, counter: int) -> bool:
+        return True
+
+    async def with_more(self: object, counter: int, now: float) -> bool:
+        return True
+
+    for different in (None, synchronous, with_more):
+        assert not protocol.has_ticks(type("Server", (uvicorn.Server,), {name: different}))
+
+
 async def answer_of(http: Callable[..., asyncio.Protocol] | str) -> int:
     """The status that a server with this protocol answers."""
 

@@ -1,4 +1,4 @@
-"""Chooses the protocol of connections: ours, which builds on private parts of uvicorn, or else uvicorn's plain one."""
+"""Probes of the private parts of uvicorn that the server builds on, and what it does without them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
+from inspect import iscoroutinefunction, signature
 from types import ModuleType
 from typing import Final
 
@@ -32,6 +33,18 @@ def has_private_parts(implementation: ModuleType | object) -> bool:
         if code is None or not attributes <= set(code.co_names):
             return False
     return all(callable(getattr(getattr(implementation, "H11Protocol", None), name, None)) for name in _METHODS)
+
+
+def has_ticks(server: type) -> bool:
+    """Return whether uvicorn's server has a loop that can be replaced: one that awaits `on_tick(counter)`."""
+    loop, on_tick = getattr(server, "main_loop", None), getattr(server, "on_tick", None)
+    return (
+        iscoroutinefunction(loop)
+        and iscoroutinefunction(on_tick)
+        and list(signature(loop).parameters) == ["self"]
+        and list(signature(on_tick).parameters) == ["self", "counter"]
+        and "on_tick" in loop.__code__.co_names
+    )
 
 
 def protocol_for(

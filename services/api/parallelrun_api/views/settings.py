@@ -16,15 +16,16 @@ if TYPE_CHECKING:
 
 Group = Literal["job", "run", "parallel", "inputs", "outputs", "limits", "other"]
 _GROUPS: Final[dict[Group, tuple[str, ...]]] = {
-    "job": ("name", "description", "tags", "resume_from", "type"),
+    "job": ("name", "description", "tags", "resume_from", "type", "experiment", "notify"),
     "run": (
         "code", "additional_includes", "command", "entry_script", "program_arguments", "environment_variables",
         "secrets", "environment", "logging_level", "profiling_module", "resource_monitor_interval",
+        "steps", "loop", "force_rerun",
     ),
     "parallel": (
-        "instance_count", "max_concurrency_per_instance", "mini_batch_size", "mini_batch_format", "partition_keys",
-        "rank_mini_batch_count",        "mini_batches_in_flight", "in_flight", "workers_per_gpu", "gpus_per_worker",
-        "speculative_execution", "look_ahead", "nice",
+        "compute", "priority", "instance_count", "max_concurrency_per_instance", "max_concurrency", "mini_batch_size",
+        "mini_batch_format", "partition_keys", "rank_mini_batch_count", "mini_batches_in_flight", "in_flight",
+        "workers_per_gpu", "gpus_per_worker", "speculative_execution", "look_ahead", "nice",
     ),
     "inputs": ("inputs", "input_data"),
     "outputs": (
@@ -35,7 +36,7 @@ _GROUPS: Final[dict[Group, tuple[str, ...]]] = {
     "limits": (
         "run_invocation_timeout", "run_max_try", "lost_leases", "first_task_creation_timeout",
         "progress_update_timeout", "task_overhead_timeout", "error_threshold", "mini_batch_error_threshold",
-        "allowed_failed_percent", "on_failure", "rate_limits", "budget",
+        "allowed_failed_percent", "fail_fast", "continue_on_step_failure", "on_failure", "rate_limits", "budget",
     ),
 }  # fmt: skip
 _GROUP_OF: Final[dict[str, Group]] = {name: group for group, names in _GROUPS.items() for name in names}

@@ -45,10 +45,9 @@ def job_of(
     mask = mask or Mask(record.spec)
     queued = record.submitted if queued_at is None else queued_at
     progress = _progress(record, status, result)
-    state = result.state if result else status.state if status else JobState.QUEUED
-    failure = result.failure if result else status.failure if status else None
-    started = result.started if result else status.started if status else None
-    ended = result.ended if result else status.ended if status else None
+    latest = result or status
+    state = latest.state if latest else JobState.QUEUED
+    failure, started, ended = (latest.failure, latest.started, latest.ended) if latest else (None, None, None)
     is_paused = result is None and status is not None and status.is_paused
     return answers.Job(
         id=record.job_id,

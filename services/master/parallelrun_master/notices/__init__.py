@@ -1,6 +1,6 @@
 """Notices: requests that tell a URL that a job has ended (`notify` in its spec).
 
-A notice is *owed* (`parallelrun_master.owed`) from the moment before the end of its job is recorded until somebody has
-accepted it, or it is given up. What it says is derived from the recorded end (`message`). A process sends those that
-are due (`delivery`, `sending`), and can be as slow as it likes.
+A notice is in the outbox (`parallelrun_master.outbox`) from the moment before the end of its job is recorded until
+somebody has accepted it, or it is given up. What it says is derived from the recorded end (`message`). A process sends
+those that are due (`delivery`, `sending`), and can be as slow as it likes.
 """

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from difflib import get_close_matches
 from typing import Any, Final, Literal
 
 from parallelrun_core.assets.definition import AssetDocument
 from parallelrun_core.assets.inlining import Inlining
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.names.assets import Names, UnknownAsset, reference_of
+from parallelrun_core.problems import did_you_mean
 
 _TYPES: Final = ("parallel", "command", "pipeline")
 _COMPONENTS: Final = "type: parallel, type: command or type: pipeline"
@@ -34,8 +34,7 @@ class ComponentAsset(AssetDocument):
         if kind is None and "task" in fields:
             kind = "parallel"
         if not isinstance(kind, str) or kind.lower() not in _TYPES:
-            close = get_close_matches(str(kind).lower(), _TYPES, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else _COMPONENTS
+            hint = did_you_mean(str(kind).lower(), _TYPES, _COMPONENTS)
             raise InvalidInput.at("/type", f"a component of type {kind!r} can't be used here", hint)
         document = inlining.part({**fields, "type": kind.lower()}, "", 0)
         component: dict[str, Any] = {field: fields[field] for field in _OWN_FIELDS if field in fields}

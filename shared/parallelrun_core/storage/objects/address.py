@@ -22,14 +22,12 @@ from urllib.parse import unquote
 
 from parallelrun_core.storage.globs import has_wildcard, split_pattern
 from parallelrun_core.storage.location import datastore_of, in_datastore
+from parallelrun_core.storage.schemes import canonical_scheme, is_container_first, schemes_like
 from parallelrun_core.storage.url_flaws import NO_PASSWORDS
 from parallelrun_core.untrusted.canonical import canonical, check_key
 
 _URL: Final = re.compile(r"([a-z][a-z0-9+.-]*):/+([^/]*)/?(.*)", re.IGNORECASE | re.DOTALL)
 _AZURE_HOST: Final = re.compile(r"[a-z0-9-]+\.(blob|dfs)\.core\.[a-z.]+", re.IGNORECASE)
-_ALIASES: Final = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "wasb": "abfs", "wasbs": "abfss", "adl": "abfss"}
-_BY_CONTAINER: Final = frozenset({"abfs", "abfss"})
-_AZURE: Final = frozenset({"az", "abfs", "abfss"})
 _WEB: Final = frozenset({"http", "https"})
 MAX_KEY_BYTES: Final = 1024
 """Of every store here."""
@@ -64,12 +62,6 @@ def split(url: str) -> tuple[str, list[str]]:
     return split_pattern(url) if has_wildcard(url) else (url, [])
 
 
-def schemes_like(scheme: str) -> frozenset[str]:
-    """The schemes of canonical URLs that one scheme, in any of its spellings, stands for."""
-    scheme = _ALIASES.get(scheme.lower(), scheme.lower())
-    return _AZURE if scheme in _AZURE else frozenset({scheme})
-
-
 @lru_cache(maxsize=4096)
 def address_of(url: str) -> Address:
     """Return where the object of a URL is.
@@ -82,15 +74,15 @@ def address_of(url: str) -> Address:
         return Address(store, _checked(url, url.removeprefix(store)))
     scheme, host, path, query = canonical(url)
     rest = path + query
-    scheme = _ALIASES.get(scheme, scheme)
+    scheme = canonical_scheme(scheme)
     if scheme in _WEB:
         return _of_web(url, scheme, host, rest)
-    if scheme in _BY_CONTAINER and "@" in host:
+    if is_container_first(scheme) and "@" in host:
         container, _, account = host.partition("@")
         host = f"{container}@{account.replace('.blob.', '.dfs.', 1)}"
         scheme = "abfss"
     if not host.partition("@")[0]:
-        raise ValueError(f"{url[:200]!r} names no {'container' if scheme in ('az', *_BY_CONTAINER) else 'bucket'}")
+        raise ValueError(f"{url[:200]!r} names no {'container' if 'az' in schemes_like(scheme) else 'bucket'}")
     return Address(f"{scheme}://{host}", _checked(url, rest))
 
 

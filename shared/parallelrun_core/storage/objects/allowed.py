@@ -8,8 +8,9 @@ from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.errors import NotFound, UnsafePath
 from parallelrun_core.storage.interface import Trouble
 from parallelrun_core.storage.location import datastore_of
-from parallelrun_core.storage.objects.address import address_of, schemes_like
+from parallelrun_core.storage.objects.address import address_of
 from parallelrun_core.storage.path_rule import PathRule
+from parallelrun_core.storage.schemes import schemes_like
 
 _AS = "s3://bucket/prefix"
 _CLOUDS = (".core.windows.net", ".core.chinacloudapi.cn", ".core.usgovcloudapi.net")

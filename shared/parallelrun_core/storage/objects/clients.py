@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from parallelrun_core.datastores.registry import Known, known
 from parallelrun_core.storage.location import datastore_of
 from parallelrun_core.storage.objects import datastores, environment
+from parallelrun_core.storage.schemes import SCHEMES, endpoint_variables
 from parallelrun_core.storage.url_flaws import LOOPBACK
 
 if TYPE_CHECKING:
@@ -25,10 +26,7 @@ if TYPE_CHECKING:
 _CONNECT_S: Final = 5
 _ANSWER_S: Final = 15
 _RETRY_FOR_S: Final = 30
-_ENDPOINTS: Final = (
-    "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT",
-    environment.GOOGLE_ENDPOINT,
-)  # fmt: skip
+_ENDPOINTS: Final = endpoint_variables(*SCHEMES)
 
 _USED_BY: list[int] = []
 _OF_DATASTORES: Final[dict[str, tuple[Known, ObjectStore]]] = {}

@@ -16,12 +16,8 @@ from parallelrun_core.datastores.registry import known
 from parallelrun_core.storage.location import datastore_of
 from parallelrun_core.storage.objects.trouble import NOT_A_STORE, StoreError
 from parallelrun_core.storage.objects.web import first_bytes
+from parallelrun_core.storage.schemes import endpoint_variables
 
-_OF_SCHEMES: Final = {
-    "s3": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"),
-    "gs": ("STORAGE_EMULATOR_HOST",),
-    "az": ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"),
-}
 _HEAD_BYTES: Final = 512
 _PAGES: Final = (b"<!doctype html", b"<html")
 
@@ -43,8 +39,7 @@ def check_endpoint(store: str, url: str) -> None:
 def _endpoint_of(store: str) -> str:
     if name := datastore_of(store):
         return str(getattr(known(name).datastore, "endpoint", ""))
-    scheme = store.partition(":")[0]
-    names = _OF_SCHEMES.get("az" if scheme == "abfss" else scheme, ())
+    names = endpoint_variables(store.partition(":")[0])
     return next((os.environ[name] for name in names if os.environ.get(name)), "")
 
 

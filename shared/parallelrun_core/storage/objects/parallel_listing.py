@@ -19,13 +19,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
 from parallelrun_core.storage.objects.trouble import StoreError
+from parallelrun_core.storage.schemes import endpoint_variables
 
 Key = dict[str, Any]
 Pages = Callable[[str, str], Iterator[Sequence[Any]]]
 """The pages of a folder (empty: all there is), beginning after a key (empty: at the first)."""
 
 _AT_ONCE: Final = 8
-_ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "STORAGE_EMULATOR_HOST")
+_ENDPOINTS: Final = endpoint_variables("s3", "gs")
 _OF_DIRECTORIES: Final = "--x-s3"
 _BEHIND: Final = "~~~~~~~~"
 """After all names but those that begin with letters of other alphabets: the scout drops these."""
