@@ -74,12 +74,29 @@ def _slowest(client: Client, job: Job) -> str:
     lines = []
     progress = job.progress
     if not job.has_ended and progress.longest >= 0 and progress.longest_since:
-        lines.append(f"mini-batch {progress.longest} runs for {_seconds(time.time() - progress.longest_since)} already")
+        runs_s = _seconds(time.time() - progress.longest_since)
+        lines.append(f"mini-batch {progress.longest} runs for {runs_s} already{_inputs(client, job)}")
     try:
         decided = client.jobs.slowest(job.id) if progress.decided > progress.resumed else []
     except ApiError:  # a server of an earlier release, or one that is busy
         decided = []
     return "\n".join([*lines, *map(_slow, decided)])
+
+
+def _inputs(client: Client, job: Job) -> str:
+    """Return the first file of the mini-batch that runs for longest, and how many more it has."""
+    from parallelrun.errors import ApiError
+
+    try:
+        inputs = client.jobs.inputs_of(job.id, job.progress.longest)
+    except ApiError:  # a server that is busy
+        return ""
+    paths = [*inputs.files, *(each.path for each in inputs.ranges)]
+    return _first_of(paths[0], inputs.total) if paths else ""
+
+
+def _first_of(path: str, count: int) -> str:
+    return f": {path} and {count - 1:,} more" if count > 1 else f": {path}"
 
 
 def _storage(client: Client, job: Job) -> str:
@@ -96,11 +113,9 @@ def _storage(client: Client, job: Job) -> str:
 
 
 def _slow(mini_batch: MiniBatch) -> str:
-    files = f": {mini_batch.first_input}" if mini_batch.first_input else ""
-    others = (mini_batch.items or 0) - 1
-    more = f" and {others:,} more" if files and others > 0 else ""
+    inputs = _first_of(mini_batch.first_input, mini_batch.items or 0) if mini_batch.first_input else ""
     failed = " (failed)" if mini_batch.status == "failed" else ""
-    return f"mini-batch {mini_batch.id}{failed} took {_seconds(mini_batch.run_s or 0.0)}{files}{more}"
+    return f"mini-batch {mini_batch.id}{failed} took {_seconds(mini_batch.run_s or 0.0)}{inputs}"
 
 
 def _seconds(seconds: float) -> str:

@@ -38,7 +38,7 @@ def set_quota(
     url: Url = "",
     token: Token = "",
 ) -> None:
-    """Set a quota. Of a person, or of everybody who has none of their own."""
+    """Set a quota. Of a person, or of everybody who has none of their own. What isn't named is not limited any more."""
     from parallelrun.cli.output import show_change
 
     with connect(url, token) as client:

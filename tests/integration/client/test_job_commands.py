@@ -120,8 +120,10 @@ def test_explain_says_each_condition_and_what_to_do(api: FakeApi, capsys: pytest
 def test_show_names_the_slowest_mini_batches_with_their_first_files(
     api: FakeApi, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    running = JOB | {"state": "processing", "progress": {"scheduled": 9, "done": 4, "listing_done": True}}
-    api.on("GET", "/v1/jobs/job_1", Answer.of(running))
+    progress = {"scheduled": 9, "done": 4, "listing_done": True, "longest": 7, "longest_since": time.time() - 90}
+    api.on("GET", "/v1/jobs/job_1", Answer.of(JOB | {"state": "processing", "progress": progress}))
+    inputs = {"items": 3, "total": 3, "files": ["/data/a.tif", "/data/b.tif", "/data/c.tif"]}
+    api.on("GET", "/v1/jobs/job_1/mini-batches/7/inputs", Answer.of(inputs))
     slow = [
         {"id": 3, "status": "done", "run_s": 75.0, "items": 10, "first_input": "/data/big.tif"},
         {"id": 1, "status": "failed", "run_s": 2.5, "items": 1, "first_input": "/data/odd.tif"},
@@ -130,7 +132,8 @@ def test_show_names_the_slowest_mini_batches_with_their_first_files(
 
     assert main(["job", "show", "job_1"]) == 0
     shown = capsys.readouterr().out
-    assert "slowest:         mini-batch 3 took 75 s: /data/big.tif and 9 more\n" in shown
+    assert "s already: /data/a.tif and 2 more\n" in shown
+    assert "mini-batch 3 took 75 s: /data/big.tif and 9 more\n" in shown
     assert "mini-batch 1 (failed) took 2.5 s: /data/odd.tif\n" in shown
 
 

@@ -165,7 +165,8 @@ def _quota(situation: Situation, _: Person) -> RunCondition | None:
     if slots is not None and workers >= slots and not situation.own_workers:
         text = f"jobs of {owner} have {workers:,} of the {counted(slots, 'slot')} of their quota"
         return RunCondition(name="quota", state="waits", text=text, advice=advice)
-    return _met("quota", f"jobs of {owner} have {workers:,} slots on {counted(len(situation.owners_workers), 'node')}")
+    has = f"{counted(workers, 'slot')} on {counted(len(situation.owners_workers), 'node')}"
+    return _met("quota", f"jobs of {owner} have {has}")
 
 
 def _slots(situation: Situation, viewer: Person) -> RunCondition | None:
