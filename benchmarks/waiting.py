@@ -34,7 +34,7 @@ from benchmarks.waits.service import Service
 from tests.chaos import waiting
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 _IN_FLIGHT: Final = 32
 _BATCHING: Final = 64
@@ -45,13 +45,13 @@ _ROOT: Final = Path(__file__).parents[1]
 
 def main(size: Size) -> dict[str, object]:
     """Measure; returns what the last line says."""
-    per_minute, limited, window_s = {"tiny": (1200, 60, 1.0), "quick": (3000, 2000, 10.0), "full": (3000, 9150, 60.0)}[
+    per_minute, limited, window_s = {"tiny": (1200, 60, 1.0), "quick": (3000, 1250, 10.0), "full": (3000, 9150, 60.0)}[
         size
     ]
     figures, batching = _throughput(size), _batching(size)
     with tempfile.TemporaryDirectory() as scratch:
         kept = rate.measure(Path(scratch), per_minute=per_minute, calls=limited, window_s=window_s)
-    seeds, mini_batches = {"tiny": (1, 60), "quick": (1, 500), "full": (5, 500)}[size]
+    seeds, mini_batches = {"tiny": (1, 60), "quick": (1, 150), "full": (5, 500)}[size]
     killed = [waiting.kills(seed=seed, mini_batches=mini_batches) for seed in range(1, seeds + 1)]
     return {
         **figures,
@@ -67,7 +67,7 @@ def main(size: Size) -> dict[str, object]:
 
 
 def _throughput(size: Size) -> dict[str, object]:
-    files, rounds = {"tiny": (200, 1), "quick": (6000, 3), "full": (20_000, 5)}[size]
+    files, rounds, rays_rounds = {"tiny": (200, 1, 0), "quick": (2000, 3, 1), "full": (20_000, 5, 5)}[size]
     folder = data.files(files)
     paths = sorted(map(str, folder.iterdir()))
     with tempfile.TemporaryDirectory() as name, Service(Path(name)) as service, Jobs(scripts.CALLS) as jobs:
@@ -90,19 +90,29 @@ def _throughput(size: Size) -> dict[str, object]:
             return {"per_s": service.take_calls().per_s, "wall_s": wall_s}
 
         systems = {"in flight": job, "loop": loop}
-        if size != "tiny" and compare.available():
-            systems |= {"ray": ray, "auto": lambda: job("auto"), "ray as it is": lambda: ray({})}
+        rays: dict[str, Callable[[], Figures]] = {
+            "in flight": job,
+            "ray": ray,
+            "auto": lambda: job("auto"),
+            "ray as it is": lambda: ray({}),
+        }
         job()  # the first one starts the workers
         service.take_calls()
         comparison = Comparison(systems).run(rounds)
-    print(comparison.table())
-    is_beside_ray = "ray" in systems
+        print(comparison.table())
+        beside_ray = Comparison(rays).run(rays_rounds) if rays_rounds and compare.available() else None
+        if beside_ray:
+            print(beside_ray.table())
+
+    def ratio(system: str, to: str, figure: str) -> str:
+        return f"{beside_ray.ratio(system, to, figure).median:.2f}" if beside_ray else "-"
+
     return {
         **comparison.ratio("in flight", "loop", "per_s").fields("ratio_to_loop"),
         **comparison.ratio("loop", "in flight", "wall_s").fields("ratio_whole"),
-        "ratio_to_ray": f"{comparison.ratio('in flight', 'ray', 'per_s').median:.2f}" if is_beside_ray else "-",
-        "ratio_to_ray_whole": f"{comparison.ratio('ray', 'in flight', 'wall_s').median:.2f}" if is_beside_ray else "-",
-        "ratio_as_it_is": f"{comparison.ratio('auto', 'ray as it is', 'per_s').median:.2f}" if is_beside_ray else "-",
+        "ratio_to_ray": ratio("in flight", "ray", "per_s"),
+        "ratio_to_ray_whole": ratio("ray", "in flight", "wall_s"),
+        "ratio_as_it_is": ratio("auto", "ray as it is", "per_s"),
         "calls": files,
         "rounds": rounds,
     }
@@ -110,7 +120,7 @@ def _throughput(size: Size) -> dict[str, object]:
 
 def _batching(size: Size) -> dict[str, str]:
     """An engine with continuous batching beside the ordinary contract, by mini-batches per second of a whole job."""
-    few, many, rounds = {"tiny": (8, 128, 1), "quick": (100, 4000, 3), "full": (200, 10_000, 5)}[size]
+    few, many, rounds = {"tiny": (8, 128, 1), "quick": (40, 1500, 2), "full": (200, 10_000, 5)}[size]
     with Jobs(scripts.ENGINE) as jobs:
 
         def job(in_flight: int, files: int) -> Figures:
