@@ -6,6 +6,8 @@ If ParallelRun isn't installed in a worker's Python, the worker provides a modul
 
 from parallelrun_worker.script_api.script import (
     ItemError,
+    MemoryFull,
+    PermitRefused,
     WorkerBroken,
     aremember,
     limit,
@@ -15,4 +17,15 @@ from parallelrun_worker.script_api.script import (
     report_cost,
 )
 
-__all__ = ["ItemError", "WorkerBroken", "aremember", "limit", "mini_batch_context", "recall", "remember", "report_cost"]
+__all__ = [
+    "ItemError",
+    "MemoryFull",
+    "PermitRefused",
+    "WorkerBroken",
+    "aremember",
+    "limit",
+    "mini_batch_context",
+    "recall",
+    "remember",
+    "report_cost",
+]

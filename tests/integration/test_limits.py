@@ -33,6 +33,15 @@ CALLS = textwrap.dedent("""
                 rows.append(await asyncio.to_thread(call, os.path.basename(path)))
         return rows
 """)
+GREEDY = textwrap.dedent("""
+    import os
+    from parallelrun.script import limit
+
+    async def run(mini_batch):
+        [name] = map(os.path.basename, mini_batch)
+        async with limit("service", tokens=60_001 if name == "file-0000000.txt" else 1.5):
+            return [name]
+""")
 DIES = textwrap.dedent("""
     import os
     from parallelrun.script import limit
@@ -161,6 +170,20 @@ def test_limit_is_shared_by_jobs_on_all_nodes_whatever_they_ask_for(service: Ser
         both = callers[first:last]
         assert len(both) > 100
         assert 0.4 <= both.count("modest") / len(both) <= 0.6
+
+
+def test_limit_refuses_a_call_of_more_tokens_than_it_has_and_the_others_go_on() -> None:
+    with Cluster(nodes=1, slots=1) as cluster:
+        define(cluster.root, tokens_per_minute=60_000)
+        job = cluster.submit(
+            GREEDY, inputs=cluster.files(20), mini_batch_size=1, mini_batches_in_flight=20, rate_limits=["service"],
+            error_threshold=5,
+        )  # fmt: skip
+        result = cluster.result(job)
+        assert cluster.output(result) == names(20)[1:]
+        [outcome] = [each for each in read_decisions(cluster.folder(job).path) if each.failure]
+        assert outcome.failure is not None
+        assert "a call of 60,001 tokens: the limit 'service' has 60,000 in a minute" in outcome.failure.message
 
 
 def test_limit_that_a_job_does_not_name_is_refused_in_the_script() -> None:

@@ -7,7 +7,7 @@ import os
 
 import httpx
 
-from parallelrun.script import aremember, limit, recall
+from parallelrun.script import PermitRefused, aremember, limit, recall
 
 TRIES = 4
 """Of a request that the service can't answer: 500, 502, 504, or no answer at all."""
@@ -42,6 +42,8 @@ async def line_of(request):
             answer = await answer_to(request)
         except httpx.HTTPError as error:
             return {**line, "error": {"code": "no_answer", "message": f"{type(error).__name__}: {error}"}}
+        except PermitRefused as error:  # more tokens than the limit has in a minute
+            return {**line, "error": {"code": "rate_limit_exceeded", "message": str(error)}}
         line["response"] = {
             "status_code": answer.status_code,
             "request_id": answer.headers.get("x-request-id", ""),
@@ -60,9 +62,23 @@ def problem_of(request):
         return "method must be POST"
     if not isinstance(request.get("url"), str) or not request["url"].startswith("/v1/"):
         return "url must begin with /v1/"
-    if not isinstance(request.get("body"), dict):
+    return problem_of_body(request.get("body"))
+
+
+def problem_of_body(body):
+    if not isinstance(body, dict):
         return "body must be an object"
+    if not is_number_of_tokens(body.get("max_tokens")):
+        return "max_tokens must be a whole number"
+    try:
+        json.dumps(body, allow_nan=False)
+    except ValueError:
+        return "body has a number that is none in JSON, such as NaN"
     return None
+
+
+def is_number_of_tokens(value):
+    return value is None or (isinstance(value, int) and value >= 0)
 
 
 async def answer_to(request):

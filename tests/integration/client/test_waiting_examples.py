@@ -101,6 +101,43 @@ def test_example_openai_batch_has_a_line_for_each_request_in_its_file(tmp_path: 
     assert service.stats["answered"] == len(requests) - 1
 
 
+def test_example_openai_batch_has_an_error_for_each_odd_request(tmp_path: Path, service: StandIn) -> None:
+    folder = example("openai_batch", tmp_path)
+    chat: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "grüß dich"}]}
+    bodies: dict[str, Any] = {
+        "good": chat, "nobody": None, "words": chat | {"max_tokens": "many"}, "huge": chat | {"max_tokens": 9_000_000},
+        "nan": chat | {"temperature": float("nan")}, "again": chat,
+    }  # fmt: skip
+    requests: list[dict[str, Any]] = [
+        {"custom_id": name, "method": "POST", "url": "/v1/chat/completions", "body": body}
+        for name, body in bodies.items()
+    ]
+    requests += [{"method": "POST"}, {"custom_id": 7}, requests[0]]
+    (tmp_path / "odd.jsonl").write_text("".join(json.dumps(request) + "\n" for request in requests))
+
+    done = subprocess.run(
+        [
+            sys.executable, "-P", "-m", "parallelrun", "run", str(folder / "pipeline.yml"),
+            "--limit", str(folder / "limit.yml"), "--output", str(tmp_path / "out"),
+            "--set", f"inputs.requests.path={tmp_path / 'odd.jsonl'}",
+            "--set", f"jobs.send.environment_variables.API_URL={service.url}",
+        ],
+        capture_output=True, text=True, check=False, timeout=240,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    answered, failed = lines(tmp_path / "out" / "output"), lines(tmp_path / "out" / "errors")
+    assert [line["custom_id"] for line in answered] == ["good", "again", "good"]
+    assert {line["custom_id"]: line["error"]["message"] for line in failed} == {
+        "nobody": "body must be an object",
+        "words": "max_tokens must be a whole number",
+        "huge": "a call of 9,000,025 tokens: the limit 'openai' has 2,000,000 in a minute",
+        "nan": "body has a number that is none in JSON, such as NaN",
+        None: "custom_id must be a text",
+        7: "custom_id must be a text",
+    }
+
+
 def test_example_of_gathered_batches_has_each_row_once_beside_a_bad_one(tmp_path: Path) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (DOCS / "engines-on-gpus.md").read_text(), re.DOTALL)
     (tmp_path / "src").mkdir()

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_worker.script_api.memory import Memory, MemoryFull
+from parallelrun_worker.script_api.memory import Memory
+from parallelrun_worker.script_api.refusals import MemoryFull
 
 
 def memory_of(folder: Path, node: str = "n0", process: str = "p0", **options: int) -> Memory:

@@ -177,14 +177,12 @@ class PermitServer:
 
     def _take(self, connection: _Connection, message: dict[str, Any]) -> None:
         name, number = str(message["limit"]), int(message["id"])
-        if name not in connection.limits:
-            names = ", ".join(sorted(connection.limits))
-            waiting = WaitingCall((connection, number), Call("", 0))
-            self._answer(waiting, {"error": f"the job has no limit {name!r} among its rate_limits ({names})"})
+        tokens = max(0, int(message.get("tokens", 0)))
+        if error := self._refusal(connection, name, tokens):
+            self._answer(WaitingCall((connection, number), Call("", 0)), {"error": error})
             return
         queue, caller = self._queues[name, connection.job_id], (connection, number)
         if message["what"] == "take":
-            tokens = max(0, int(message["tokens"]))
             queue.add(WaitingCall(caller, Call(f"{connection.name}/{number}", tokens)))
         elif message["what"] == "end":
             self._end(name, queue, [caller])
@@ -192,6 +190,17 @@ class PermitServer:
             pause_s = min(_MOST_PAUSE_S, max(0.0, float(message["seconds"])))
             log.info("service_refused", limit=name, pause_s=pause_s, worker=connection.name)
             self._ask_redis(name, lambda: self._permits.slow_down(name, pause_s))
+
+    def _refusal(self, connection: _Connection, name: str, tokens: int) -> str:
+        """Return why a call never gets a permit; empty: it may wait for one."""
+        if name not in connection.limits:
+            names = ", ".join(sorted(connection.limits))
+            return f"the job has no limit {name!r} among its rate_limits ({names})"
+        limit = self._limit(name) if tokens else None
+        most = limit and limit.tokens_per_minute
+        if most and tokens > most:
+            return f"a call of {tokens:,} tokens: the limit {name!r} has {most:,} in a minute"
+        return ""
 
     def _end(self, name: str, queue: PermitQueue, callers: list[Any]) -> None:
         holders = queue.end(callers)

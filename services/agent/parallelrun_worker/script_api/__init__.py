@@ -5,5 +5,6 @@ script.py         functions: remember and recall, limits, costs, failed items, b
 metrics.py        `log_metric`
 memory.py         what `remember` keeps
 permits.py        what `limit` waits for
+refusals.py       exceptions of both
 costs.py          what `report_cost` adds up
 """

@@ -15,6 +15,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from parallelrun_worker.script_api.entry_script import EntryScript
+from parallelrun_worker.script_api.refusals import MemoryFull
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,10 +26,6 @@ MAX_KEY_BYTES = 1 << 10
 MAX_VALUE_BYTES = 4 << 20
 _MISSING = object()
 _DIGEST_BYTES = 16
-
-
-class MemoryFull(Exception):
-    """Raised when a worker process has remembered as much as it may; nothing more is remembered."""
 
 
 class _Place(NamedTuple):

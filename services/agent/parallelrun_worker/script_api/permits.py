@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import socket
 import threading
 import time
@@ -18,15 +19,17 @@ from email.utils import parsedate_to_datetime
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from parallelrun_worker.script_api.refusals import PermitRefused
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
 _DEFAULT_PAUSE_S = 1.0
-
-
-class PermitRefused(Exception):
-    """Raised where a script asks for a limit that its job doesn't name, or that there is no more."""
+_MOST_PAUSE_S = 3600.0
+"""However long a service asks for: an answer may say anything."""
+_MOST_TOKENS = 10**12
+_AGENT_GONE = "this worker's agent gives out permits no more"
 
 
 class Stopwatch:
@@ -95,6 +98,7 @@ class PermitClient:
         self._socket: socket.socket | None = None
         self._number = 0
         self._on_answer: dict[int, Callable[[str], object]] = {}
+        self._is_closed = False
 
     @property
     def is_free(self) -> bool:
@@ -108,6 +112,8 @@ class PermitClient:
             on_answer: called in another thread when the call may begin, with an empty text, or with an error.
         """
         with self._lock:
+            if self._is_closed:
+                raise PermitRefused(_AGENT_GONE)
             self._number += 1
             number = self._number
             self._on_answer[number] = on_answer
@@ -118,7 +124,8 @@ class PermitClient:
         """Tell the agent something about a call."""
         with self._lock:
             self._on_answer.pop(number, None)
-            self._say({"what": kind, "id": number, "limit": limit, **more})
+            if not self._is_closed:
+                self._say({"what": kind, "id": number, "limit": limit, **more})
 
     def _say(self, message: dict[str, Any]) -> None:
         if self._socket is None:
@@ -134,17 +141,27 @@ class PermitClient:
                     on_answer = self._on_answer.pop(answer["id"], None)
                 if on_answer is not None:
                     on_answer(answer.get("error", ""))
+        with self._lock:
+            self._is_closed = True
+            end.close()
+            waiting, self._on_answer = self._on_answer, {}
+        for on_answer in waiting.values():  # waiting is no time of run(): nothing else would end it
+            on_answer(_AGENT_GONE)
 
 
 PermitClient.process = PermitClient()
 
 
 class Permit:
-    """A permit for one call, for `with` and `async with`: it is waited for at the begin, and given back at the end."""
+    """A permit for one call, for `with` and `async with`: it is waited for at the begin, and given back at the end.
+
+    Raises:
+        ValueError: the number of tokens is none.
+    """
 
     def __init__(self, limit: str, tokens: int, client: PermitClient) -> None:
         self._limit = limit
-        self._tokens = tokens
+        self._tokens = _whole(tokens)
         self._client = client
         self._number = 0
         self._stopwatch = WAITED.get()
@@ -156,7 +173,7 @@ class Permit:
             after: seconds; or an answer with `headers`, such as that of requests or httpx, or such a header's text.
 
         Returns:
-            the seconds after which to try again.
+            the seconds after which to try again: an hour at most.
         """
         seconds = _seconds(after)
         if not self._client.is_free:
@@ -210,18 +227,38 @@ class Permit:
         self.__exit__(kind, error, at)
 
 
+def _whole(tokens: Any) -> int:
+    """Return a number of tokens, which scripts also estimate by fractions.
+
+    Raises:
+        ValueError: it is no number of tokens.
+    """
+    try:
+        number = float(tokens)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0 <= number <= _MOST_TOKENS:
+        raise ValueError(f"limit(name, tokens=…) takes a number of tokens from 0 to {_MOST_TOKENS:,}, not {tokens!r}")
+    return math.ceil(number)
+
+
 def _seconds(after: Any) -> float:
     """Return the seconds in an answer's Retry-After, which is a number or a date (RFC 9110, 10.2.3)."""
+    seconds = _said_seconds(after)
+    return min(_MOST_PAUSE_S, max(0.0, seconds)) if math.isfinite(seconds) else _DEFAULT_PAUSE_S
+
+
+def _said_seconds(after: Any) -> float:
     headers = getattr(after, "headers", None)
     if headers is not None:
         after = headers.get("retry-after", headers.get("Retry-After"))
     if after is None:
         return _DEFAULT_PAUSE_S
     try:
-        return max(0.0, float(after))
+        return float(after)
     except (TypeError, ValueError):
         pass
     try:
-        return max(0.0, parsedate_to_datetime(str(after)).timestamp() - time.time())
+        return parsedate_to_datetime(str(after)).timestamp() - time.time()
     except (TypeError, ValueError):
         return _DEFAULT_PAUSE_S

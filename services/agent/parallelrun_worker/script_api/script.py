@@ -7,8 +7,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from parallelrun_worker.script_api.refusals import MemoryFull, PermitRefused
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+__all__ = [
+    "ItemError",
+    "MemoryFull",
+    "PermitRefused",
+    "WorkerBroken",
+    "aremember",
+    "limit",
+    "mini_batch_context",
+    "recall",
+    "remember",
+    "report_cost",
+]
 
 
 def remember(key: str, value: Any) -> None:
@@ -22,7 +37,7 @@ def remember(key: str, value: Any) -> None:
 
     Raises:
         ValueError: key or value is too long, or is nothing that JSON can hold.
-        parallelrun_worker.script_api.memory.MemoryFull: this worker has remembered 1 GiB.
+        MemoryFull: this worker has remembered 1 GiB.
         OSError: the disk doesn't take it.
     """
     _memory().remember(key, value)
@@ -56,7 +71,9 @@ def limit(name: str, *, tokens: int = 0) -> Any:
         a `parallelrun_worker.script_api.permits.Permit`.
 
     Raises:
-        parallelrun_worker.script_api.permits.PermitRefused: by the block's begin, if the job doesn't name the limit.
+        PermitRefused: by the block's begin, if the job doesn't name the limit, or the call has more tokens than the
+            limit has in a minute.
+        ValueError: `tokens` is no number of tokens.
     """
     from parallelrun_worker.script_api.permits import Permit, PermitClient
 

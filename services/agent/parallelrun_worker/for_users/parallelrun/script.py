@@ -2,6 +2,8 @@
 
 from parallelrun_worker.script_api.script import (
     ItemError,
+    MemoryFull,
+    PermitRefused,
     WorkerBroken,
     aremember,
     limit,
@@ -11,4 +13,15 @@ from parallelrun_worker.script_api.script import (
     report_cost,
 )
 
-__all__ = ["ItemError", "WorkerBroken", "aremember", "limit", "mini_batch_context", "recall", "remember", "report_cost"]
+__all__ = [
+    "ItemError",
+    "MemoryFull",
+    "PermitRefused",
+    "WorkerBroken",
+    "aremember",
+    "limit",
+    "mini_batch_context",
+    "recall",
+    "remember",
+    "report_cost",
+]
