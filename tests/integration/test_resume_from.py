@@ -36,6 +36,14 @@ MENDED = textwrap.dedent("""
             file.write("".join(name + "\\n" for name in names))
         return ["then " + name for name in names]
 """)
+BROKEN_FOR_SOME = textwrap.dedent("""
+    import os
+    def run(mini_batch):
+        names = [os.path.basename(path) for path in mini_batch]
+        if "file-0000031.txt" in names:
+            raise ValueError("not mended yet")
+        return ["first " + name for name in names]
+""")
 WAITING = textwrap.dedent("""
     import os, time
     def run(mini_batch):
@@ -132,6 +140,17 @@ def test_mended_code_runs_only_what_the_earlier_job_has_not_done_and_outlives_it
     assert f"Taken over: {len(done)} finished mini-batches" in (logs / "job_result.txt").read_text()
     report = (logs / "sys" / "job_report" / "processed_mini-batches.csv").read_text()
     assert report.count("RUN_DONE") == FILES // 2 - len(done), "what was taken over is no try"
+
+
+def test_mended_code_runs_what_has_an_item_that_failed(cluster: Cluster, client: Client) -> None:
+    """The other item of its mini-batch has its row in the earlier job."""
+    settings = spec(cluster, BROKEN_FOR_SOME, run_max_try=1, error_threshold=0)
+    earlier = client.jobs.wait(client.jobs.create(settings).id, raise_on_failure=False)
+    assert (earlier.state, earlier.progress.items_failed) == ("failed", 1)
+    done = done_in(cluster, earlier.id) - {15}
+    job = client.jobs.create(spec(cluster, MENDED, resume_from=earlier.id, error_threshold=0))
+    assert client.jobs.wait(job.id).progress.resumed == len(done)
+    check(cluster, job.id, done)
 
 
 def test_what_has_changed_since_the_list_was_made_is_said(cluster: Cluster, client: Client) -> None:

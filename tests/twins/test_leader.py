@@ -172,6 +172,15 @@ def test_a_take_over_of_what_has_failed_is_found(tmp_path: Path, monkeypatch: py
         takeovers.test_what_is_done_is_taken_over_and_nothing_else(tmp_path)
 
 
+def test_a_take_over_of_what_has_an_item_that_failed_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read_as_whole(folder: Path) -> Iterator[Outcome]:
+        return (replace(each, lost=[]) for each in read_decisions(folder))
+
+    monkeypatch.setattr(takeover, "read_decisions", read_as_whole)
+    with expect_failure():
+        takeovers.test_what_has_an_item_that_failed_is_not_taken_over_unless_it_was_retried(tmp_path)
+
+
 def test_a_take_over_into_a_job_that_is_there_already_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def create_with(folder: JobFolder, record: JobRecord, take_over: Any) -> None:
         folder.create(record)

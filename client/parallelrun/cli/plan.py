@@ -15,11 +15,12 @@ from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from parallelrun.job_file.plan import JobPlan
     from parallelrun_core.adviser.trial import Trial
     from parallelrun_core.intake.reading import Reading
+    from parallelrun_core.spec import JobSpec
 
 
 def plan_command(
@@ -43,33 +44,62 @@ def plan_command(
     """Say how much a job is, and on how many nodes to run it.
 
     The inputs are listed and cut as when the job runs; nothing of the script runs without --trial. The nodes are those
-    of the cluster that is used; without one, this machine.
+    of the cluster that is used; without one, this machine. Of a pipeline, each step is planned whose data are there.
     """
     from parallelrun.cli.output import dump, say_notes
-    from parallelrun.job_file.plan import JobPlan, measure
     from parallelrun.job_file.reading import check_paths
 
     reading = read_with_options(job_file, assignments, inputs)
     say_notes(reading.notes)
-    spec = reading.job
-    with reading.locating_problems():
-        check_paths(spec)
+    for _, each in reading.jobs():
+        with each.locating_problems():
+            check_paths(each.job)
     disks, slots = _cluster(url, token)
-    nodes = len(disks)
+    trial_s = seconds_of(trial) if trial else None
+    plans = {
+        path: _planned(each, workers or each.job.max_concurrency_per_instance or slots, disks, trial_s)
+        for path, each in reading.jobs()
+    }
+    if form in (OutputFormat.JSON, OutputFormat.YAML):
+        answers = {path: plan and plan.as_dict(tried) for path, (plan, tried) in plans.items()}
+        dump({"steps": answers} if reading.pipeline else answers[""], form)
+        return
+    for (path, each), (plan, tried) in zip(reading.jobs(), plans.values(), strict=True):
+        if path:
+            print(f"step {path}:")
+        for line in _lines(plan, tried) if plan else [_unplanned(each.job)]:
+            print(f"  {line}" if path else line)
+
+
+def _planned(
+    reading: Reading, workers: int, disks: Mapping[str, int], trial_s: float | None
+) -> tuple[JobPlan | None, Trial | None]:
+    """Plan a job, and try it if that is asked for; None: it has nothing to cut before other steps have run.
+
+    Args:
+        workers: of each node.
+        disks: the nodes, each with the bytes that are free there.
+        trial_s: seconds to run some of it; None: not at all.
+    """
+    from parallelrun.job_file.plan import JobPlan, measure
+
+    spec = reading.job
+    if spec.command or not (spec.data_inputs() or spec.rank_mini_batch_count):
+        return None, None
     plan = JobPlan(
         extent=measure(spec),
         is_auto=spec.size.is_auto,
-        workers=workers or spec.max_concurrency_per_instance or slots,
-        nodes=min(nodes, spec.instance_count or nodes),
+        workers=workers,
+        nodes=min(len(disks), spec.instance_count or len(disks)),
         in_flight=1 if spec.mini_batches_in_flight == "auto" else spec.mini_batches_in_flight,
         disks_free=disks,
+        has_data=not spec.rank_mini_batch_count,
     )
-    tried = _tried(reading, plan.workers, seconds_of(trial)) if trial else None
-    if form in (OutputFormat.JSON, OutputFormat.YAML):
-        dump(plan.as_dict(tried), form)
-        return
-    for line in _lines(plan, tried):
-        print(line)
+    return plan, None if trial_s is None else _tried(reading, plan.workers, trial_s)
+
+
+def _unplanned(spec: JobSpec) -> str:
+    return "a command: it runs once" if spec.command else "not known yet: its data are what other steps will write"
 
 
 def _cluster(url: str, token: str) -> tuple[dict[str, int], int]:
@@ -109,7 +139,8 @@ def _lines(plan: JobPlan, trial: Trial | None) -> Iterator[str]:
     parts = [counted(extent.files, "file")] if extent.files else []
     parts += [counted(extent.rows, "row")] if extent.rows else []
     parts += [f"about {size(extent.bytes)}"] if extent.bytes else []
-    yield f"input:         {least}{', '.join(parts) or 'no data: each mini-batch is a number'}"
+    nothing = "no files" if plan.has_data else "no data: each mini-batch is a number"
+    yield f"input:         {least}{', '.join(parts) or nothing}"
     if plan.is_auto:
         yield "mini-batches:  of 10 s each, as the job finds out while it runs (mini_batch_size: auto)"
     else:

@@ -41,6 +41,8 @@ class JobPlan:
     """Mini-batches that each worker runs at once, at least."""
     disks_free: Mapping[str, int] = field(default_factory=dict)
     """Bytes that are free on the disk of each node."""
+    has_data: bool = True
+    """Its mini-batches are of inputs; False: each is a number."""
 
     @property
     def most_nodes(self) -> int:

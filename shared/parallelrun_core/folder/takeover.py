@@ -1,8 +1,9 @@
 """Takes over what an earlier job has finished, for a new job that does the rest (reference §1.4, `resume_from`).
 
 Plan, decisions and rows come along: the manifest as it is, open or closed, so that mini-batches keep their ids; the
-decisions that are `done` and have their rows; the part files that these name, and rows that were grouped by keys, as
-hard links where the file system has them. Nothing changes in the earlier job, and it may be deleted afterwards.
+decisions that are `done`, with no failed item and all their rows; the part files that these name, and rows that were
+grouped by keys, as hard links where the file system has them. Nothing changes in the earlier job, and it may be deleted
+afterwards.
 """
 
 from __future__ import annotations
@@ -106,7 +107,8 @@ def _listed_at(earlier: JobFolder) -> float:
 
 def _take_decisions(earlier: JobFolder, folder: Path, mini_batches: int) -> Resumed:
     parts = _Parts(earlier, Layout(folder).parts)
-    done = (outcome for outcome in read_decisions(earlier.path) if outcome.status == "done")
+    # One some of whose items have failed is run again, whole: the earlier job's `job retry` runs these items alone.
+    done = (outcome for outcome in read_decisions(earlier.path) if outcome.status == "done" and not outcome.lost)
     with closing(DecisionWriter(folder, _TERM)) as writer:
         while some := list(islice(done, _AT_ONCE)):  # a success is final, so each mini-batch comes once
             for outcome in some:

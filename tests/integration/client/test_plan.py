@@ -72,3 +72,58 @@ def test_plan_of_what_is_not_there_is_refused_with_the_place(
     path = job(tmp_path, "def run(x): ...", "inputs: nowhere")
     assert main(["plan", str(path)]) == 2
     assert "nowhere" in capsys.readouterr().err
+
+
+def test_plan_counts_the_files_of_groups_by_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for store in (1, 2, 3):
+        (tmp_path / "sales" / f"store={store}").mkdir(parents=True)
+        (tmp_path / "sales" / f"store={store}" / "x.csv").write_text("1,2\n")
+    keys = "extract_columns_from_partition_format: {partition_format: '/store={store}/x.csv'}"
+    read = f"[read_delimited: {{header: no_header}}, {keys}]"
+    path = job(
+        tmp_path,
+        "def run(x): ...",
+        f"inputs: {{data: {{path: sales, transformations: {read}}}}}, partition_keys: [store]",
+    )
+    plan = said(capsys, str(path))
+    assert (plan["mini_batches"], plan["files"], plan["bytes"], plan["largest_bytes"]) == (3, 3, 12, 4)
+    assert main(["plan", str(path)]) == 0
+    assert "3 files, about 12 B" in capsys.readouterr().out
+
+
+def test_plan_says_that_mini_batches_are_numbers_only_where_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "empty").touch()
+    for settings, words in (
+        ("rank_mini_batch_count: 7", "no data: each mini-batch is a number"),
+        ("inputs: files", "1 file"),
+    ):
+        assert main(["plan", str(job(tmp_path, "def run(x): ...", settings))]) == 0
+        assert f"input:         {words}\n" in capsys.readouterr().out
+
+
+def test_plan_of_a_pipeline_plans_each_step_whose_data_are_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "files").mkdir()
+    for number in range(6):
+        (tmp_path / "files" / str(number)).write_text("x")
+    job(tmp_path, "def run(x): ...", "inputs: files")
+    task = "{type: run_function, code: ., entry_script: main.py, environment: azureml:some@latest}"
+    step = f"type: parallel, input_data: '${{{{inputs.files}}}}', mini_batch_size: '2', task: {task}"
+    (tmp_path / "pipeline.yml").write_text(
+        "{type: pipeline, settings: {default_compute: azureml:local}, jobs: {"
+        "copy: {type: command, command: 'true', environment: azureml:some@latest, outputs: {all: {type: uri_folder}}},"
+        f"first: {{inputs: {{files: {{type: uri_folder, path: ./files}}}}, {step}}},"
+        f"later: {{inputs: {{files: '${{{{parent.jobs.copy.outputs.all}}}}'}}, {step}}}}}}}"
+    )
+    steps = said(capsys, str(tmp_path / "pipeline.yml"))["steps"]
+    assert isinstance(steps, dict)
+    assert (steps["first"]["mini_batches"], steps["first"]["files"]) == (3, 6)
+    assert steps["copy"] is steps["later"] is None
+    assert main(["plan", str(tmp_path / "pipeline.yml")]) == 0
+    words = capsys.readouterr().out
+    assert "step copy:\n  a command" in words
+    assert "step later:\n  not known yet" in words

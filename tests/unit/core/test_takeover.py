@@ -21,7 +21,7 @@ from parallelrun_core.folder.manifest import ManifestWriter, read_closing, read_
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.folder.takeover import lost_rows, take_over
 from parallelrun_core.wire.message import encode_files
-from parallelrun_core.wire.outcome import Outcome
+from parallelrun_core.wire.outcome import Failure, LostItems, Outcome
 from tests.unit.core.factories import failed, names_in, outcome
 
 MINI_BATCHES = 6
@@ -88,6 +88,17 @@ def test_what_is_done_is_taken_over_and_nothing_else(tmp_path: Path) -> None:
     resumed = later.record().resumed
     assert resumed is not None
     assert (resumed.job_id, resumed.mini_batches, resumed.rows, resumed.bytes) == ("job_earlier", 3, 3, 3 * len(ROWS))
+
+
+def test_what_has_an_item_that_failed_is_not_taken_over_unless_it_was_retried(tmp_path: Path) -> None:
+    earlier = earlier_job(tmp_path)
+    lost = [LostItems(0, 1, Failure("RUN_EXCEPTION", "no"))]
+    with closing(DecisionWriter(earlier.path, 3, retries_items=True)) as writer:
+        writer.add([outcome(number, items=2, lost=lost, length=0, generation=2) for number in (1, 3)])
+        writer.add([outcome(3, items=2, rows=2, length=0, generation=3, token="node-0/a.2")])
+    later = successor(tmp_path, earlier)
+    taken = {each.mini_batch: each.rows for each in read_decisions(later.path)}
+    assert (sorted(taken), taken[3]) == ([0, 2, 3, 5], 2)
 
 
 def test_what_workers_have_put_in_the_place_of_a_schema_is_not_taken_over(tmp_path: Path) -> None:

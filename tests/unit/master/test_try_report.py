@@ -82,6 +82,23 @@ def test_a_report_that_an_earlier_release_began_goes_on(tmp_path: Path) -> None:
     assert [row[name] for name in ("Tries", "Total", "Succeeded", "Run Method Seconds")] == ["2", "10", "9", "1.600000"]
 
 
+def test_a_try_that_no_worker_had_counts_for_its_node(tmp_path: Path) -> None:
+    """Its files were not there in time; the node is as alive as any."""
+    sums = Summaries(tmp_path)
+    made = TryReport(tmp_path, Mask({}), sums)
+    failure = Failure("LOAD_TIMEOUT", "its files were not on this node yet")
+    made.add([a_try(1, status="retry", failure=failure, node="n", process="", load_s=6.0)], {})
+    made.close()
+    sums.write()
+    for of_processes in (sums, Summaries(tmp_path)):  # as its leader counts it, and as the next one reads it
+        of_processes.read_later(tmp_path / CSV, (tmp_path / CSV).stat().st_size if of_processes is not sums else 0)
+        while of_processes.step():
+            pass
+        of_processes.write()
+        (row,) = rows_of(tmp_path, "sys/job_report/node_summary.csv")
+        assert (row["Node"], row["Tries"], row["LOAD_TIMEOUT"]) == ("n", "1", "1")
+
+
 def test_sums_of_what_nobody_knows_are_empty(tmp_path: Path) -> None:
     def sums_of(*tries: Outcome) -> list[str]:
         sums = Summaries(tmp_path)

@@ -80,6 +80,8 @@ def extent_of(spec: JobSpec, folder: Path, listing_s: float = _LISTING_S, rule: 
         if not pieces:
             files.add(list(files_of(message)))
         else:
+            if whole := [piece.path for piece in pieces if piece.end < 0]:
+                files.add(whole)
             extent.largest_bytes = max(extent.largest_bytes, sum(max(0, piece.end - piece.start) for piece in pieces))
         if time.monotonic() > until:
             break

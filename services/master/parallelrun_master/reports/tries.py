@@ -130,7 +130,7 @@ class TryReport:
             number, items, rows = outcome.mini_batch, outcome.items, outcome.rows
             picked = picked_before.get(number, 0) + outcome.tries
             start = self._time(outcome.started) if outcome.started else ""
-            process = f"{outcome.node}/{outcome.process}" if outcome.process else ""
+            process = f"{outcome.node}/{outcome.process}" if outcome.process else outcome.node
             if reported is not None and (str(number), str(picked), process, start) in reported:
                 continue
             elapsed_s, process_s, run_s, load_s = outcome.elapsed_s, outcome.process_s, outcome.run_s, outcome.load_s
