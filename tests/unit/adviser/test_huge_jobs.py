@@ -5,14 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 import tracemalloc
-from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from parallelrun_core.adviser.advice import Advice, Thresholds
 from parallelrun_core.adviser.advising import advise
@@ -40,19 +41,22 @@ SPEC = {"entry_script": "main.py", "inputs": {"data": {"path": "/inputs/data"}},
 
 def written(folder: Path, count: int, retried: int = 0) -> None:
     """The logs of a job with so many mini-batches, of 100,000 items each; some were tried twice."""
-
     for name, status, numbers in ((NAME, "done", range(count)), (RETRIES, "retry", range(0, retried * 5, 5))):
-        text = encode_all([outcome(0, status=status, items=100_000, elapsed_s=TOOK_S, run_s=TOOK_S * 0.9)]).decode()
-        one = text.replace("[[0,", "[[%d,").replace('"node"', '"node%d"').replace('"process000"', '"process%d"')
-        block = f"[{','.join([one[1:-1].replace(',1.0,', ',%f,', 1)] * BLOCK)}]"
+        one = outcome(status=status, items=100_000, elapsed_s=TOOK_S, run_s=TOOK_S * 0.9)
+        begun = BEGUN + 2 - (status == "retry")
         log = open_term(folder, name, 1)
         for first in range(0, len(numbers), BLOCK):
-            some = numbers[first : first + BLOCK]
-            begun = BEGUN + 2 - (status == "retry")
-            shown = [(n, n % 2, n % LANES // 2, begun + n // LANES * TOOK_S * 1.5) for n in some]
-            log.append((block % tuple(chain.from_iterable(shown))).encode())
+            block = numbers[first : first + BLOCK]
+            log.append(encode_all([replace(one, **lane_of(number, begun)) for number in block]))
         log.sync()
         log.close()
+
+
+def lane_of(number: int, begun: float) -> dict[str, Any]:
+    """The fields of a mini-batch that is one of many, all lanes at work at once."""
+    started = begun + number // LANES * TOOK_S * 1.5
+    process = f"process{number % LANES // 2}"
+    return {"mini_batch": number, "node": f"node{number % 2}", "process": process, "started": started}
 
 
 @pytest.fixture(scope="module")

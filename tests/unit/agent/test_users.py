@@ -210,6 +210,7 @@ def test_environments_that_the_jobs_user_can_not_reach_are_told_before_one_is_bu
             orphans=Orphans(), changed=lambda: None, user=JOB,
         )
     ) as python:  # fmt: skip
+        python.begin()
         assert python.failure is not None
         assert python.failure.category == "ENVIRONMENT_FAILED"
         assert f"closed to the job's user {JOB.uid}" in python.failure.message

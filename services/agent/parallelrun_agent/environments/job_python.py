@@ -72,9 +72,6 @@ class JobPython:
         uids: the users of whom one builds it; None: the agent's own.
         may_build_packages: whether packages without a wheel may run their setup code here, as who builds it.
         image: that of the image that the node is of.
-
-    Raises:
-        OSError: the node has no room for it, or can't begin to build it.
     """
 
     def __init__(
@@ -116,14 +113,26 @@ class JobPython:
         if environment.is_own or image:
             try:
                 self._untried = recipes_of(environment, owner, image, package_hosts)
-                check_cache(cache)
-            except (ValueError, PermissionError) as error:
+            except ValueError as error:
                 self.failure = _not_built(str(error))
-                return
-            folders = [recipe.folder(cache, uids) for recipe in self._untried]
-            ready = next((number for number, folder in enumerate(folders) if is_ready(folder)), 0)
-            del self._untried[:ready]  # which could not be built then
-            self._begin()
+
+    def begin(self) -> None:
+        """Use the first environment that is there already, or begin to build one.
+
+        Raises:
+            OSError: the node has no room for it, or can't begin to build it.
+        """
+        if not self._untried:
+            return
+        try:
+            check_cache(self._cache)
+        except (ValueError, PermissionError) as error:
+            self.failure = _not_built(str(error))
+            return
+        folders = [recipe.folder(self._cache, self._uids) for recipe in self._untried]
+        ready = next((number for number, folder in enumerate(folders) if is_ready(folder)), 0)
+        del self._untried[:ready]  # which could not be built then
+        self._use_next()
 
     @property
     def is_ready(self) -> bool:
@@ -161,7 +170,7 @@ class JobPython:
             os.close(self._lock)
             self._lock = -1
 
-    def _begin(self) -> None:
+    def _use_next(self) -> None:
         """Use the environment of the next recipe, or begin to build it."""
         recipe = self._untried.pop(0)
         builder = recipe.builder(self._uids)
@@ -236,7 +245,7 @@ class JobPython:
                 log.warning("environment_failed", folder=str(folder), exit_code=code, seconds=seconds)
                 self._let_go()
                 if self._untried:
-                    self._begin()
+                    self._use_next()
                 else:
                     lines = self._last_lines()
                     last = next((line for line in reversed(lines) if line.strip()), f"exit code {code}")

@@ -130,7 +130,7 @@ class _Joining:
 
     def _python(self, changed: Callable[[], None]) -> JobPython:
         record, settings, node = self.record, self.settings, self.node
-        return JobPython(
+        python = JobPython(
             self.spec.environment,
             owner=record.owner,
             package_hosts=record.places.package_hosts if record.places else ("*",),
@@ -145,6 +145,8 @@ class _Joining:
             may_build_packages=settings.may_build_packages,
             image=node.python,
         )
+        python.begin()
+        return python
 
     def _driver(self, plans: PlanMaker, stage: JobStage, errors: ErrorFiles, reports: LeaderReports) -> JobDriver:
         spec, settings, generation = self.spec, self.settings, self.folder.generation()
