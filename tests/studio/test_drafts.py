@@ -46,6 +46,8 @@ def test_a_draft_shows_what_run_would_get_of_its_data_before_anything_runs(opene
     (files / "_SUCCESS").touch()
     page = opened.page
     opened.open("/new")
+    page.get_by_text("the server checks what you write").wait_for()
+    assert page.get_by_role("alert").count() == 0, "nobody has written anything yet"
     document = page.get_by_label("Document of the job, as YAML")
     document.fill(f"entry_script: entry.py\ncode: {code}\ninputs: {{data: {files}}}\n")
     page.get_by_text("The server would accept this parallel job").wait_for()

@@ -83,7 +83,14 @@ def test_every_figure_of_a_job_is_the_same_wherever_it_is_shown(
     opened.open(f"/jobs/{job.id}")
     tiles = figures(opened)
     assert tiles["Mini-batches"] == f"{progress.decided} of {progress.scheduled}"
-    assert tiles["Items"] == (f"{items} {lost} failed" if lost else str(items))
+    undecided = f"of {progress.items_found}" if progress.items_found > items else ""
+    assert tiles["Items"] == " ".join(
+        filter(None, [str(items), ", ".join(filter(None, [undecided, f"{lost} failed" if lost else ""]))])
+    )
+    # Of "of 60, 9 failed", only what has failed is red.
+    assert page.locator(".figures > div", has_text="Items").locator(".bad").all_inner_texts() == (
+        [f"{lost} failed"] if lost else []
+    )
     assert tiles["Failed"].split()[0] == str(failed)
     assert per_second(tiles["Pace"]) == pytest.approx(pace.items_per_s, rel=0.05)
     assert seconds_of(tiles["Took"].partition(" waited")[0]) == pytest.approx(took_s, abs=0.51)
@@ -119,6 +126,8 @@ def test_every_figure_of_a_job_is_the_same_wherever_it_is_shown(
     if progress.items_found == progress.scheduled:  # one item in each mini-batch
         assert whole["mini_batches_per_s"] == pytest.approx(whole["items_per_s"])
     assert whole["took_s"] == pytest.approx(took_s, abs=0.01)
+    # The curve ends where the tile stands.
+    assert sum(rest(shown, f"/jobs/{job.id}/throughput")["items"]) == items
     (summary,) = rest(shown, f"/job-summaries?q={job.id}")["items"]
     counts = summary["counts"]
     assert (counts["items"], counts["items_failed"], counts["rows"]) == (items, lost, progress.rows)
@@ -151,6 +160,8 @@ def test_items_without_a_row_of_their_own_are_not_called_failed(opened: Tab, sho
     opened.page.get_by_text("made 3 rows of 60 items").wait_for()
     assert opened.page.locator(".job-head .bad").count() == 0
     assert figures(opened)["Items"] == "60"
+    assert sum(rest(shown, f"/jobs/{job}/throughput")["items"]) == 60, "the curve of what is done reaches them all"
+    opened.page.get_by_role("group", name=re.compile(r"^Items done so far, .*: 60\.")).wait_for()
     opened.open("/jobs?q=sums")
     opened.page.get_by_role("link", name="sums up").wait_for()
     assert opened.page.locator("tr .bad").count() == 0
@@ -232,7 +243,8 @@ def test_a_job_without_workers_waits_wherever_it_is_shown(opened: Tab, shown: St
         job = shown.cluster.submit(SUMS_UP, inputs=shown.cluster.files(4), name="waits", error_threshold=-1)
         opened.open(f"/jobs/{job}")
         page.get_by_text(re.compile("Waits for workers for")).wait_for()
-        page.get_by_text("No node is ready to work").wait_for()
+        page.get_by_text("Why: no node is there").wait_for()
+        page.locator(".why code", has_text="parallelrun-agent").first.wait_for()
         page.locator(".heading .state", has_text="waiting for workers").wait_for()
         assert "Waits for" in figures(opened)
         pace = client.jobs.get(job).pace
@@ -240,6 +252,12 @@ def test_a_job_without_workers_waits_wherever_it_is_shown(opened: Tab, shown: St
         assert (pace.standing, pace.ran_s) == ("waiting_for_workers", 0)
         opened.open("/jobs?q=waits")
         page.locator("tr", has_text="waits").get_by_text("waiting for workers").wait_for()
+        page.locator(".status-line", has_text="1 waiting for workers").wait_for()
+        assert page.locator(".status-line", has_text="0 jobs at work").count() == 1
+        page.locator(".choices a", has_text="(1 waiting)").wait_for()
+        assert rest(shown, f"/job-summaries?q={job}")["waiting"] == 1
+        assert "waiting for workers" in next(line for line in said(shown, "list").splitlines() if job in line)
+        assert "waiting for workers" in said(shown, "show", job)
     finally:
         shown.cluster.start("node000")
     shown.cluster.result(job)
@@ -282,3 +300,34 @@ def test_what_is_done_so_far_leads_to_the_end_that_is_expected(opened: Tab, show
     assert throughput is not None
     items = throughput.json()["items"]
     assert len(items) == 1 or sum(items) / len(items) >= 10
+
+
+def test_a_job_of_a_compute_without_nodes_says_so_and_not_who_has_other_workers(
+    opened: Tab, shown: Studio, client: Client
+) -> None:
+    client.computes.create({"name": "empty-pool", "type": "manual"})
+    live = shown.live()
+    job = shown.cluster.submit(SUMS_UP, inputs=shown.cluster.files(4), name="pooled", compute="empty-pool")
+    try:
+        opened.open(f"/jobs/{job}")
+        why = opened.page.locator(".why")
+        why.get_by_text("compute 'empty-pool' has no node yet").wait_for()
+        why.locator("code", has_text="parallelrun-agent --compute empty-pool").wait_for()
+        assert not shown.cluster.folder(live).has_ended
+        assert "at work are" not in why.inner_text(), "those workers are of no use to it"
+    finally:
+        client.jobs.cancel(job)
+        shown.cluster.result(job)
+        client.computes.delete("empty-pool")
+
+
+def test_a_job_whose_init_fails_has_run_no_mini_batch(opened: Tab, shown: Studio) -> None:
+    job = shown.cluster.submit("def init():\n    no_such_name\ndef run(mini_batch):\n    return mini_batch\n",
+                               inputs=shown.cluster.files(4), name="typo")  # fmt: skip
+    shown.cluster.result(job)
+    opened.open(f"/jobs/{job}/mini-batches")
+    opened.page.get_by_text("No mini-batch was run: init() failed.").wait_for()
+    assert opened.page.locator(".key").inner_text().split("\n") == ["done", "failed", "not run"]
+    opened.open(f"/jobs/{job}")
+    opened.page.get_by_role("region", name="Phases").wait_for()
+    assert figures(opened)["Items"] == "0 of 4"

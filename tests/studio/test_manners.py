@@ -86,3 +86,26 @@ def test_the_head_of_a_job_leaves_the_first_screen_of_a_phone_to_its_content(ope
     tabs = opened.page.locator("nav.tabs").bounding_box()
     assert tabs is not None
     assert tabs["y"] < NARROW[1] / 2
+
+
+def test_everything_that_one_looks_for_first_is_in_sight_on_a_phone(opened: Tab, shown: Studio) -> None:
+    live = shown.live()
+    opened.resize(*NARROW)
+    opened.open(f"/jobs/{live}")
+    page = opened.page
+    for each in (
+        page.get_by_role("navigation", name="Pages").get_by_role("link", name="Nodes"),
+        page.locator(".job-head .heading .state"),
+        page.get_by_role("button", name="Cancel"),
+    ):
+        box = each.bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= NARROW[0]
+    opened.open("/jobs")
+    page.locator("tbody tr").first.wait_for()
+    for state in page.locator("tbody .state").all():
+        box = state.bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= NARROW[0]
+    assert opened.violations() == []

@@ -166,3 +166,22 @@ def test_nobody_is_offered_to_change_what_is_anothers(browser: Browser, shown: S
         hers.page.get_by_role("dialog").get_by_role("button", name="Cancel", exact=True).click()
         his.page.get_by_text("canceled").first.wait_for()
     shown.cluster.result(job)
+
+
+def test_a_job_that_an_admin_has_paused_is_not_offered_to_its_owner_to_go_on(
+    browser: Browser, shown: Studio, operator: httpx.Client
+) -> None:
+    anna = operator.put("/v1/tokens/anna", json={}).json()["token"]
+    job = shown.cluster.submit(SLOW, inputs=shown.cluster.files(200), name="held", owner="anna", mini_batch_size=1)
+    operator.post(f"/v1/jobs/{job}:pause").raise_for_status()
+    with opened_by(browser, shown, anna) as hers:
+        hers.open(f"/jobs/{job}")
+        hers.page.locator(".actions", has_text="paused by an admin").wait_for()
+        hers.page.locator(".why", has_text="Ask an admin of this cluster").wait_for()
+        assert hers.page.get_by_role("button", name="Go on").count() == 0
+        assert hers.page.get_by_role("button", name="Cancel").count() == 1
+    with opened_by(browser, shown) as admins:
+        admins.open(f"/jobs/{job}")
+        admins.page.get_by_role("button", name="Go on").wait_for()
+    operator.post(f"/v1/jobs/{job}:cancel").raise_for_status()
+    shown.cluster.result(job)

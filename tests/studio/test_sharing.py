@@ -21,7 +21,7 @@ def test_a_job_is_paused_says_why_it_does_not_run_gets_a_priority_and_goes_on(op
     dialog = page.get_by_role("dialog")
     dialog.get_by_text(f"parallelrun job pause {job}").wait_for()
     dialog.get_by_role("button", name="Pause", exact=True).click()
-    page.get_by_text("Why it waits: it was paused").click()
+    page.get_by_text("Why: it was paused").wait_for()
     page.get_by_text(f"parallelrun job resume {job}").first.wait_for()
     page.get_by_text("It is paused, with").wait_for()
     assert page.get_by_text("it ends about").count() == 0, "nobody knows"
@@ -33,7 +33,7 @@ def test_a_job_is_paused_says_why_it_does_not_run_gets_a_priority_and_goes_on(op
     page.get_by_role("button", name="Go on").click()
     dialog.get_by_role("button", name="Go on", exact=True).click()
     page.get_by_role("button", name="Pause").wait_for()
-    page.get_by_text("Why it waits").wait_for(state="detached")
+    page.get_by_text("Why: it was paused").wait_for(state="detached")
     assert not read_control(folder).paused
     assert page.get_by_label("Priority").input_value() == "high"
     shown.cluster.registry.move(job, JobState.CANCELED)

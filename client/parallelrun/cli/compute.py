@@ -27,7 +27,11 @@ _SHOWN = ("name", "type", "min_instances", "max_instances")
 
 def _standing(compute: Compute) -> list[tuple[str, object]]:
     """Return how it stands, line by line."""
+    from parallelrun_core.computes.kinds import MANUAL
+
     status = compute.status
+    if status is None and compute.type == MANUAL:
+        return [("status", f"people start its nodes: parallelrun-agent --compute {compute.name}")]
     if status is None:
         return [("status", "no provisioner has said anything of it")]
     lines: list[tuple[str, object]] = [("nodes", _nodes(compute)), ("as of", status.at), ("why", status.why)]

@@ -121,7 +121,7 @@ def list_jobs(
 ) -> None:
     """List jobs, newest first."""
     from parallelrun.cli.output import show_list
-    from parallelrun.progress.text import mini_batches
+    from parallelrun.progress.text import mini_batches, standing
 
     with connect(url, token) as client:
         jobs = list(
@@ -138,7 +138,7 @@ def list_jobs(
                 ("NAME", lambda each: each.name),
                 ("TYPE", lambda each: each.type),
                 *([("OWNER", lambda each: each.owner)] if any(each.owner for each in jobs) else []),
-                ("STATE", lambda each: each.state),
+                ("STATE", standing),
                 ("MINI-BATCHES", lambda each: mini_batches(each.progress)),
                 ("FAILED", lambda each: each.progress.failed),
                 ("SUBMITTED", lambda each: each.submitted),

@@ -20,7 +20,7 @@ def show(job_id: JobId, form: FormatOption = OutputFormat.TABLE, url: Url = "", 
     from parallelrun.models import Pace
     from parallelrun.progress.steps import describe_step
     from parallelrun.progress.summary import hints, summary
-    from parallelrun.progress.text import chosen_size, describe, waiting_words
+    from parallelrun.progress.text import chosen_size, describe, standing, waiting_words
 
     with connect(url, token) as client:
         answer = client.jobs.get(job_id)
@@ -38,7 +38,7 @@ def show(job_id: JobId, form: FormatOption = OutputFormat.TABLE, url: Url = "", 
         ("type", answer.type),
         ("owner", answer.owner),
         ("step of", f"{answer.parent.job} ({answer.parent.step})" if answer.parent else ""),
-        ("state", f"{answer.state}, paused" if answer.paused else answer.state),
+        ("state", f"{answer.state}, paused" if answer.paused else standing(answer)),
         ("priority", answer.priority if answer.priority != "normal" else ""),
         ("steps", "\n".join(f"{step.name}: {describe_step(step)}{_of_job(step)}" for step in answer.steps)),
         ("progress", describe(answer.state, answer.progress, items_per_s=None, left_s=pace.left_s).partition(": ")[2]),

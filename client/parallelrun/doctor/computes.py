@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from parallelrun.doctor.server import client_of
+from parallelrun_core.computes.kinds import MANUAL
 from parallelrun_core.wire.finding import Check, Finding, Place, bad, ok, warn
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def engines(place: Place) -> Iterator[Finding]:
 def finding_of(compute: Compute) -> Finding:
     """Return what is to be said of one."""
     status = compute.status
-    if status is None and compute.type == "manual":
+    if status is None and compute.type == MANUAL:
         return ok(f"compute {compute.name}: its nodes are started by people")
     if status is None:
         todo = f"start parallelrun-provisioner with --kinds {compute.type} and the server's --root and --redis-url"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from parallelrun_core.answers.jobs import Job
     from parallelrun_core.answers.waiting import Waiting
     from parallelrun_core.wire.progress import Progress
 
@@ -48,6 +49,12 @@ def describe(state: str, progress: Progress, *, items_per_s: float | None, left_
         return f"{state}: {', '.join(parts)}" if parts else state
     words = [f"{state}: {mini_batches(progress)} mini-batches", *counts(progress)]
     return ", ".join(words) + "; " + ", ".join(pace(progress, items_per_s=items_per_s, left_s=left_s))
+
+
+def standing(job: Job) -> str:
+    """Return the state of a job with waiting and starting told apart from working, as the page calls it."""
+    name = job.pace.standing if job.pace is not None else ""
+    return name.replace("_", " ") if name in ("waiting_for_workers", "starting") else job.state
 
 
 def waiting_words(waiting: Waiting | None) -> str:

@@ -49,6 +49,8 @@ class JobNodeUsage(NodeUsage, kw_only=True, frozen=True):
     """Use of a node when it was measured last while it worked for the job."""
 
     node: Annotated[str, Meta(examples=["node0"])]
+    host: str
+    """Name of its machine; empty: measured by an earlier release."""
 
 
 class NodeUsageReport(Answer, kw_only=True, frozen=True):
@@ -59,5 +61,7 @@ class NodeUsageReport(Answer, kw_only=True, frozen=True):
     nodes_total: int
     """Nodes that have measured something."""
     total: ResourceUsage
-    """Sums over the nodes that were measured in the last minute of all measurements."""
+    """Sums over the machines of the nodes that were measured in the last minute of all measurements."""
     nodes_in_total: int
+    machines_in_total: int
+    """Machines of those nodes: each counts once, however many nodes run on it."""

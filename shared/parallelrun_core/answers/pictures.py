@@ -161,7 +161,7 @@ class Throughput(AsRead, kw_only=True, frozen=True):
     mini_batches: list[int] = []
     """Decided."""
     items: list[int] = []
-    """Items of those mini-batches, without those that failed."""
+    """Items of those mini-batches, also those that failed or have no row: their sum is the decided items of the job."""
     failed: list[int] = []
     """Mini-batches that failed."""
     retried: list[int] = []

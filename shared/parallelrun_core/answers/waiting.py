@@ -21,6 +21,8 @@ class Waiting(Answer, kw_only=True, frozen=True):
     """Advice in words; empty: it passes by itself."""
     left_s: float | None = None
     """Seconds until it is expected to pass; null: nobody knows."""
+    needs_admin: bool = False
+    """True if only an admin of the cluster can end it, as a pause by one."""
 
 
 class RunCondition(Answer, kw_only=True, frozen=True):
@@ -34,6 +36,8 @@ class RunCondition(Answer, kw_only=True, frozen=True):
     """Advice in words; empty: nothing has to be done."""
     left_s: float | None = None
     """Seconds until it is expected to be met; null: nobody knows, or it is."""
+    needs_admin: bool = False
+    """True if only an admin of the cluster can change it, and the one who asks is none."""
 
 
 class Explanation(Answer, kw_only=True, frozen=True):

@@ -38,7 +38,7 @@ LEAST_TRIES: Final = 10_000
 MOST_AT_ONCE: Final = 3_000_000
 """Tries for which a leader has memory."""
 _STEP_S: Final = 1.0
-_FORMAT: Final = 2
+_FORMAT: Final = 3
 """Another one for each change of what is in the file: releases load only their own."""
 
 

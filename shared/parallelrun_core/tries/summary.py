@@ -66,12 +66,11 @@ class Summary:
         begin, elapsed_s, lane = (part[name][is_timed] for name in ("begin", "elapsed_s", "lane"))
         if not len(begin):
             return
-        items = part["items"].astype("i8") - part["failed_items"]
         is_retry = status[is_timed] == RETRIED
         has_failed = status[is_timed] != DONE
         counts = {
             "mini_batches": ~is_retry,
-            "items": np.where(is_retry, 0, np.maximum(0, items[is_timed])),
+            "items": np.where(is_retry, 0, part["items"][is_timed]),
             "failed": has_failed & ~is_retry,
             "retried": is_retry,
             "failed_tries": has_failed,

@@ -77,8 +77,9 @@ def overall_items_per_s(progress: Progress, until: float) -> float | None:
 def left_s(progress: Progress, now: float) -> float | None:
     """Seconds until everything is decided; None while the total or the pace isn't known.
 
-    It is the time for what is left at the pace of the last minutes, or for the mini-batch that runs for longest, if
-    that takes longer: one that has run for longer than others take is expected to run as long again.
+    It is the time for what is left at the pace of the last minutes, counted from the last decision on: what runs since
+    then is on its way. Or it is the time for the mini-batch that runs for longest, if that takes longer: one that has
+    run for longer than others take is expected to run as long again.
     """
     items = progress.items_decided
     if progress.knows_items and progress.items_found > items:
@@ -87,7 +88,10 @@ def left_s(progress: Progress, now: float) -> float | None:
         remaining, per_s = progress.scheduled - progress.decided, mini_batches_per_s(progress, now)
     else:
         return None
-    return max(remaining / per_s, longest_left_s(progress, now) or 0.0) if per_s and remaining > 0 else None
+    if not per_s or remaining <= 0:
+        return None
+    on_its_way_s = min(max(0.0, now - progress.recent_to), _usual_gap_s(progress))
+    return max(remaining / per_s - on_its_way_s, longest_left_s(progress, now) or 0.0)
 
 
 def longest_left_s(progress: Progress, now: float) -> float | None:
@@ -106,6 +110,14 @@ def mini_batch_s(progress: Progress, now: float) -> float | None:
     return progress.running / per_s if per_s and progress.running else None
 
 
+def _usual_gap_s(progress: Progress) -> float:
+    """Seconds without a decision that say nothing of the pace: as long as a mini-batch takes, by the last decisions."""
+    if not progress.recent_mini_batches:
+        return 0.0
+    return progress.running * (progress.recent_to - progress.recent_from) / progress.recent_mini_batches
+
+
 def _per_s(count: int, progress: Progress, now: float) -> float | None:
-    lasted = max(now, progress.recent_to) - progress.recent_from
+    gap_s = max(0.0, now - progress.recent_to - _usual_gap_s(progress))
+    lasted = progress.recent_to - progress.recent_from + gap_s
     return count / lasted if count and progress.recent_from and lasted >= _SHORTEST_S else None

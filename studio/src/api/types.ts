@@ -668,6 +668,8 @@ export interface JobNodeUsage {
   at: string;
   history: UsageHistory;
   node: string;
+  /** Name of its machine; empty: measured by an earlier release. */
+  host: string;
 }
 
 /** Some of the jobs, newest first. */
@@ -711,6 +713,8 @@ export interface JobSummaryPage {
   total: number;
   /** The number of jobs in each state that would be found if no state were asked for. */
   by_state: Record<string, number>;
+  /** Jobs among those in `processing` that have no worker yet. */
+  waiting: number;
   /** Pass it as `page_token` for the jobs that follow; null: there are none. */
   next_page_token: string | null;
 }
@@ -1169,9 +1173,11 @@ export interface NodeUsageReport {
   items: JobNodeUsage[];
   /** Nodes that have measured something. */
   nodes_total: number;
-  /** Sums over the nodes that were measured in the last minute of all measurements. */
+  /** Sums over the machines of the nodes that were measured in the last minute of all measurements. */
   total: ResourceUsage;
   nodes_in_total: number;
+  /** Machines of those nodes: each counts once, however many nodes run on it. */
+  machines_in_total: number;
 }
 
 /** An output in an object store, which the server doesn't read: fetch it from there. */
@@ -1547,6 +1553,8 @@ export interface RunCondition {
   advice: string;
   /** Seconds until it is expected to be met; null: nobody knows, or it is. */
   left_s: number | null;
+  /** True if only an admin of the cluster can change it, and the one who asks is none. */
+  needs_admin: boolean;
 }
 
 /** A try that a worker has begun and not ended. */
@@ -1755,7 +1763,7 @@ export interface Throughput {
   bucket_s: number;
   /** Decided. */
   mini_batches: number[];
-  /** Items of those mini-batches, without those that failed. */
+  /** Items of those mini-batches, also those that failed or have no row: their sum is the decided items of the job. */
   items: number[];
   /** Mini-batches that failed. */
   failed: number[];
@@ -1904,6 +1912,8 @@ export interface Waiting {
   advice: string;
   /** Seconds until it is expected to pass; null: nobody knows. */
   left_s: number | null;
+  /** True if only an admin of the cluster can end it, as a pause by one. */
+  needs_admin: boolean;
 }
 
 /** The work of a node for one job. */

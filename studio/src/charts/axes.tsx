@@ -20,7 +20,7 @@ const LETTER = 6.4;
 const RIGHT = 10;
 const TOP = 8;
 const BOTTOM = 24;
-const LABEL = 84;
+const LABEL = 92;
 
 export function plotOf(
   width: number,
@@ -54,7 +54,8 @@ export const offsetAt = (time: number): number =>
 /** As exact as labels that are so many seconds apart have to be. */
 export function clockFor(step: number): Intl.DateTimeFormat {
   const digits = step < 0.01 ? 3 : step < 0.1 ? 2 : 1;
-  if (step < 1) return written({ minute: "2-digit", second: "2-digit", fractionalSecondDigits: digits });
+  if (step < 1)
+    return written({ hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: digits });
   return written({ timeStyle: step % 60 ? "medium" : "short" });
 }
 

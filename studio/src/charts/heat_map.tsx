@@ -17,10 +17,12 @@ interface Props {
   shade: Shade;
   /** Look closer at a cell, or at its one mini-batch. */
   onOpen: (first: number, end: number) => void;
+  /** What a mini-batch is called that is not decided and doesn't run. */
+  undecided: string;
   onBack: () => void;
 }
 
-export function HeatMap({ tiles, shade, onOpen, onBack }: Props): JSX.Element {
+export function HeatMap({ tiles, shade, undecided, onOpen, onBack }: Props): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const width = useWidth(box);
@@ -69,7 +71,7 @@ export function HeatMap({ tiles, shade, onOpen, onBack }: Props): JSX.Element {
         />
       </div>
       <p class="readout" aria-live="polite">
-        {shown === undefined ? `A square is ${sizeOf(tiles)}.` : told(tiles, shown)}
+        {shown === undefined ? `A square is ${sizeOf(tiles)}.` : told(tiles, shown, undecided)}
       </p>
     </div>
   );
@@ -89,12 +91,12 @@ export const nameOf = (tiles: Tiles, cell: number): string => {
   return end - first === 1 ? `Mini-batch ${count(first)}` : `Mini-batches ${count(first)} – ${count(end - 1)}`;
 };
 
-function told(tiles: Tiles, cell: number): string {
+function told(tiles: Tiles, cell: number, undecided: string): string {
   const parts = [
     [tiles.completed[cell]!, "done"],
     [tiles.failed[cell]!, "failed"],
     [tiles.running[cell]!, "running"],
-    [tiles.waiting[cell]!, "waiting"],
+    [tiles.waiting[cell]!, undecided],
     [tiles.retried[cell]!, "tried more than once"],
   ].filter(([value]) => value);
   const isOne = tiles.bucket_size === 1;

@@ -71,10 +71,15 @@ function Table({ computes, edit }: { computes: Compute[]; edit: Definer["edit"] 
   );
 }
 
-function Said({ of: { is_default, status } }: { of: Compute }): JSX.Element {
+function Said({ of: { name, type, is_default, status } }: { of: Compute }): JSX.Element {
   return (
     <>
       {is_default && <span class="chip">runs jobs that name none</span>}
+      {!status && type === "manual" && (
+        <span class="sub">
+          People start its nodes: <code>parallelrun-agent --compute {name}</code>
+        </span>
+      )}
       {status?.why && <span class="bad">{status.why}</span>}
       {status && status.failures > 0 && (
         <span class="sub">

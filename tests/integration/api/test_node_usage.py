@@ -30,6 +30,19 @@ def table(
     (perf / name).write_text("\n".join([columns, *rows]) + "\n2027-01-")
 
 
+def test_node_usage_counts_a_machine_once_however_many_nodes_run_on_it(
+    api: httpx.Client, root: Path, job_id: str
+) -> None:
+    folder, columns = JobFolder(root, job_id), f"{COLUMNS},Host"
+    for node, host in (("node1", "one"), ("node2", "one"), ("node3", "other")):
+        row = f'2027-01-15T08:00:00.000000,50.0,1024.0,100.0,10.0,0.0,5.0,1.0,1.0,,2,"{host}"'
+        table(folder, node, row, columns=columns)
+    report = api.get(f"/v1/jobs/{job_id}/node-usage").json()
+    assert (report["nodes_in_total"], report["machines_in_total"]) == (3, 2)
+    assert (report["total"]["cpus"], report["total"]["memory_bytes"]) == (4, 2048 << 20)
+    assert [each["host"] for each in report["items"]] == ["one", "one", "other"]
+
+
 def test_node_usage_has_all_nodes_side_by_side_and_their_total(api: httpx.Client, root: Path, job_id: str) -> None:
     folder = JobFolder(root, job_id)
     table(

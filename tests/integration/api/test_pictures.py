@@ -133,7 +133,7 @@ def test_the_timeline_has_a_lane_for_each_worker(api: httpx.Client, finished: st
 def test_throughput_figures_and_errors(api: httpx.Client, finished: str) -> None:
     throughput = read(api, finished, "throughput?points=5")
     assert sum(throughput["mini_batches"]) == 10
-    assert (sum(throughput["items"]), sum(throughput["failed"]), sum(throughput["retried"])) == (90, 1, 1)
+    assert (sum(throughput["items"]), sum(throughput["failed"]), sum(throughput["retried"])) == (100, 1, 1)
 
     figures = read(api, finished, "figures")
     assert (figures["rows"], figures["tries"], figures["failed_tries"], figures["workers"]) == (3, 11, 2, 2)

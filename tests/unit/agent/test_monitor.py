@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import socket
 import threading
 import time
 from pathlib import Path
@@ -30,8 +31,9 @@ def test_even_a_short_job_has_one_row_in_each_table(tmp_path: Path) -> None:
         "Network Sent (MB)", "Network Recv (MB)", "# of TCP Connections", "# of UDP Connections",
         "Pressure Of", "Cpu Pressure (s)", "Cpu Pressure Full (s)", "Io Pressure (s)", "Io Pressure Full (s)",
         "Memory Pressure (s)", "Memory Pressure Full (s)", "Cpu Limit", "Throttled Periods", "Throttled (s)",
-        "Page Faults", "Major Page Faults", "Context Switches", "Oom Kills", "Cpus",
+        "Page Faults", "Major Page Faults", "Context Switches", "Oom Kills", "Cpus", "Host",
     ]  # fmt: skip
+    assert node["Host"] == socket.gethostname()
     assert 0 < float(node["Memory Used (MB)"]) < float(node["Memory Total (MB)"])
     assert 0 <= float(node["Cpu Percent"]) <= 100
     assert int(node["Page Faults"]) > int(node["Major Page Faults"]) >= 0

@@ -12,6 +12,7 @@ from parallelrun_api.waiting.conditions import conditions_of, first_unmet, until
 from parallelrun_api.waiting.mini_batch import conditions_of_one
 from parallelrun_api.waiting.situation import Neighbour, Situation
 from parallelrun_core.answers.waiting import RunCondition
+from parallelrun_core.folder.control import Control
 from parallelrun_core.store.job_views import Holding
 from parallelrun_core.store.nodes import NodeInfo
 from parallelrun_core.store.rq.wake import LeadQueue
@@ -38,7 +39,7 @@ def neighbour(**fields: Any) -> Neighbour:
     """A job of Anna with four workers, whose mini-batches take 240 s."""
     progress = Progress(
         scheduled=1000, listing_done=True, items_scheduled=1000, done=60, items_done=60, running=4,
-        recent_from=NOW - 3600, recent_to=NOW - 10, recent_mini_batches=60, recent_items=60,
+        recent_from=NOW - 3600, recent_to=NOW, recent_mini_batches=60, recent_items=60,
     )  # fmt: skip
     plain: dict[str, Any] = {"job_id": "job_annas", "owner": "anna", "workers": 4, "frees_in_s": 0.0}
     return Neighbour(**{**plain, "progress": progress, **fields})
@@ -172,3 +173,11 @@ def test_a_mini_batch_that_failed_before_runs_alone_and_without_delay() -> None:
     conditions = conditions_of_one(situation(), 4, Holding(0, "", 2, 1))
     assert first_unmet(conditions) is None
     assert "2 tries failed and 1 delivery lost with a node" in {each.name: each.text for each in conditions}["retry"]
+
+
+def test_a_pause_by_an_admin_needs_one_and_only_then() -> None:
+    by_admin = Control(paused=True, paused_by="root", paused_by_admin=True)
+    admin = Person(name="root", scopes=frozenset({"admin", "submit"}))
+    assert unmet(control=by_admin).needs_admin
+    assert not unmet(admin, control=by_admin).needs_admin
+    assert not unmet(control=Control(paused=True, paused_by="bert")).needs_admin

@@ -36,10 +36,11 @@ def test_a_job_shows_how_many_nodes_it_has_and_what_the_others_wait_for(
         watch.refresh(progress, nodes, float(second))
         seen.append((progress.nodes, progress.nodes_wanted, progress.nodes_why))
     assert seen == [
-        (0, 2, "no provisioner has said anything of it"), (1, 2, "Resources"), (1, 2, "Resources"), (2, 2, ""),
+        (0, 2, "people start its nodes: `parallelrun-agent --compute cpus`"),
+        (1, 2, "Resources"), (1, 2, "Resources"), (2, 2, ""),
     ]  # fmt: skip
     assert said == [
-        "Provisioning nodes of compute 'cpus': no provisioner has said anything of it.",
+        "Provisioning nodes of compute 'cpus': people start its nodes: `parallelrun-agent --compute cpus`.",
         "Provisioning nodes of compute 'cpus': Resources.", "The nodes of compute 'cpus' are there.",
     ]  # fmt: skip
 

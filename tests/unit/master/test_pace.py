@@ -114,3 +114,22 @@ def test_time_left_knows_the_mini_batch_that_runs_for_longest() -> None:
     many.recent_from, many.recent_to, many.recent_mini_batches, many.recent_items = QUEUED_AT, now, 20, 20
     many.longest, many.longest_since = 17, now - 60
     assert pace.left_s(many, now) == pytest.approx(180 / (20 / 100)), "the others take longer than it"
+
+
+def test_time_left_stands_still_while_all_workers_are_in_the_middle_of_a_mini_batch() -> None:
+    """Four workers, 24 mini-batches of 55 s each: six rounds, all of them decided at once at the end of each."""
+    counts = progress(0, running=4)
+    counts.scheduled = counts.items_scheduled = 24
+    kept = PaceKeeper(counts, Progress(), QUEUED_AT)
+    kept.note(counts, QUEUED_AT)
+    for rounds in (1, 2):
+        noted(kept, counts, 4 * rounds, QUEUED_AT + 55 * rounds)
+    for since in (0, 20, 50):
+        now = QUEUED_AT + 110 + since
+        left_s = pace.left_s(counts, now)
+        assert left_s is not None
+        assert now + left_s == pytest.approx(QUEUED_AT + 6 * 55, abs=1), f"{since} s after the last decision"
+        assert pace.items_per_s(counts, now) == pytest.approx(4 / 55)
+    hangs = pace.left_s(counts, QUEUED_AT + 110 + 300)
+    assert hangs is not None
+    assert hangs > 4 * 55, "nothing was decided for much longer than a mini-batch takes"

@@ -7,6 +7,7 @@ In a thread of its own, which sleeps nearly all the time. Nothing waits for it, 
 from __future__ import annotations
 
 import shutil
+import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -32,6 +33,7 @@ from parallelrun_agent.node.usage import (
 )
 from parallelrun_agent.users.worker_user import SAME_USER, WorkerUser
 from parallelrun_core.folder.storage_report import RequestReport
+from parallelrun_core.untrusted.sanitize import csv_cell
 
 _FIRST_SAMPLE_S = 1.0
 _PROCESSES_EVERY_S = 60.0
@@ -101,7 +103,7 @@ class ResourceMonitor:
         now = datetime.now(UTC).isoformat(timespec="microseconds").removesuffix("+00:00")
         # The system may refuse any of these, once or for good.
         with suppress(OSError, psutil.Error, RuntimeError):
-            row = [now, *node_row(self._cpu.percent()), *kernel.cells()]
+            row = [now, *node_row(self._cpu.percent()), *kernel.cells(), csv_cell(socket.gethostname())]
             self._add("node_resource_usage.csv", NODE_COLUMNS, [row])
         with suppress(OSError, psutil.Error, RuntimeError):
             self._add("node_disk_usage.csv", DISK_COLUMNS, [[now, *row] for row in disk_rows()])

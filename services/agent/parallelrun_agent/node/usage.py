@@ -29,7 +29,7 @@ NODE_COLUMNS = (
     "Network Recv (MB)", "# of TCP Connections", "# of UDP Connections",
     "Pressure Of", "Cpu Pressure (s)", "Cpu Pressure Full (s)", "Io Pressure (s)", "Io Pressure Full (s)",
     "Memory Pressure (s)", "Memory Pressure Full (s)", "Cpu Limit", "Throttled Periods", "Throttled (s)",
-    "Page Faults", "Major Page Faults", "Context Switches", "Oom Kills", "Cpus",
+    "Page Faults", "Major Page Faults", "Context Switches", "Oom Kills", "Cpus", "Host",
 )  # fmt: skip
 DISK_COLUMNS = (
     "Utc Time", "Device", "Mount Point", "File System", "Total (MB)", "Used (MB)", "Free (MB)", "Used Percent",

@@ -12,7 +12,7 @@ from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.models import Asked
 from parallelrun_api.routes.responses import problems
-from parallelrun_api.views.node_usage import summed
+from parallelrun_api.views.node_usage import by_machine, summed
 from parallelrun_api.views.shown import rfc3339
 from parallelrun_core.answers.node_usage import NodeUsage, UsageHistory
 from parallelrun_core.answers.nodes import Node, NodeCheck, NodeCheckAsked, NodeGpu, NodeList, NodePressure, WorkForJob
@@ -39,7 +39,7 @@ def list_nodes(context: Ctx) -> Response:
     """All known nodes, by name. A `lost` one has been silent for longer than its lease. Of `jobs` and `work`, only what
     is of jobs that the person sees."""
     nodes = [_node(info, is_alive, context) for info, is_alive in context.nodes.all()]
-    hosts = {each.host: each.usage for each in nodes if each.usage is not None}
+    hosts = by_machine((each.host, each.usage) for each in nodes if each.usage is not None)
     return json_answer(NodeList(items=nodes, total=summed([*hosts.values()]) if hosts else None))
 
 

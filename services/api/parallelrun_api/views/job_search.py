@@ -20,6 +20,7 @@ from parallelrun_core.lru_cache import LruCache
 from parallelrun_core.retention.marks import Marks
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.wire.masking import Mask
+from parallelrun_core.wire.pace import Standing
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
 
@@ -116,18 +117,20 @@ class JobSearch:
             RedisError: a job has not ended, and Redis is away.
         """
         by_state: Counter[str] = Counter()
-        matching = []
+        matching, waiting = [], 0
         for summary in self._fitting(query):
             if summary.archived and not query.has_archived:
                 continue
             by_state[summary.state] += 1
+            waiting += summary.pace is not None and summary.pace.standing == Standing.WAITING_FOR_WORKERS.value
             if query.state in (None, summary.state):
                 matching.append(summary)
         if query.order != "submitted" or query.is_ascending:
             matching.sort(key=_RANKS[query.order], reverse=not query.is_ascending)
         items = [self._with_steps(each) for each in matching[offset : offset + limit]]
         following = offset + limit if offset + limit < len(matching) else None
-        return JobSummaryPage(items=items, total=len(matching), by_state=dict(by_state)), following
+        page = JobSummaryPage(items=items, total=len(matching), by_state=dict(by_state), waiting=waiting)
+        return page, following
 
     def _fitting(self, query: JobQuery) -> Iterator[JobSummary]:
         words = query.text.lower().split()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from math import isfinite
@@ -28,6 +28,7 @@ _MB: Final = 1 << 20
 
 Row = dict[str, str]
 _N = TypeVar("_N", int, float)
+_U = TypeVar("_U", bound=ResourceUsage)
 
 
 def node_usage(served: ServedFolder, limit: int) -> NodeUsageReport:
@@ -40,8 +41,13 @@ def node_usage(served: ServedFolder, limit: int) -> NodeUsageReport:
     nodes = [usage for name in _nodes(served) if (usage := _usage(served, name)) is not None]
     latest = max((datetime.fromisoformat(each.at) for each in nodes), default=None)
     current = [each for each in nodes if latest and _seconds(each.at, latest) <= _SAME_TIME_S]
+    machines = by_machine((each.host or each.node, each) for each in current)
     return NodeUsageReport(
-        items=nodes[:limit], nodes_total=len(nodes), total=summed(current), nodes_in_total=len(current)
+        items=nodes[:limit],
+        nodes_total=len(nodes),
+        total=summed([*machines.values()]),
+        nodes_in_total=len(current),
+        machines_in_total=len(machines),
     )
 
 
@@ -67,6 +73,7 @@ def _usage(served: ServedFolder, node: str) -> JobNodeUsage | None:
     points = rows[-_POINTS:]
     return JobNodeUsage(
         node=node,
+        host=last.get("Host") or "",
         at=rfc3339(at.timestamp()),
         cpus=min(filter(None, (_number(last, "Cpu Limit"), _number(last, "Cpus"))), default=None),
         cpu=_percent(last, "Cpu Percent"),
@@ -86,6 +93,11 @@ def _usage(served: ServedFolder, node: str) -> JobNodeUsage | None:
             memory=[_percent(row, "Memory Used Percent") for row in points],
         ),
     )
+
+
+def by_machine(nodes: Iterable[tuple[str, _U]]) -> dict[str, _U]:
+    """The measurements of machines by their names. Each node measures its whole machine, so one on each counts."""
+    return dict(nodes)
 
 
 def summed(nodes: Sequence[ResourceUsage]) -> ResourceUsage:

@@ -48,7 +48,8 @@ def _paused(situation: Situation, viewer: Person) -> RunCondition | None:
     by = f"by {control.paused_by}" if control.paused_by else "by whoever runs this server"
     who = f" {by}" if viewer.may_see(control.paused_by) else ""
     if control.paused_by_admin and not viewer.is_admin:
-        return _blocks("paused", f"it was paused{who}, as an admin", "ask an admin of this cluster to resume it")
+        text, advice = f"it was paused{who}, as an admin", "ask an admin of this cluster to resume it"
+        return RunCondition(name="paused", state="blocks", text=text, advice=advice, needs_admin=True)
     return _blocks("paused", f"it was paused{who}", f"`parallelrun job resume {situation.job_id}` lets it go on")
 
 

@@ -51,7 +51,9 @@ class Waits:
         if unmet is None:
             return None
         text = Mask(situation.record.spec).printable(unmet.text)
-        return Waiting(condition=unmet.name, text=text, advice=unmet.advice, left_s=unmet.left_s)
+        return Waiting(
+            condition=unmet.name, text=text, advice=unmet.advice, left_s=unmet.left_s, needs_admin=unmet.needs_admin
+        )
 
     def explain(self, folder: JobFolder, viewer: Person) -> Explanation:
         """Return all conditions of a job.

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from parallelrun_core.computes.catalog import ComputeCatalog
+from parallelrun_core.computes.kinds import MANUAL
+from parallelrun_core.errors import CorruptLog
 from parallelrun_core.names.computes import built_image_of
 from parallelrun_core.service.pacing import Every
 from parallelrun_core.spec import JobSpec
@@ -75,8 +78,12 @@ class ComputeWatch:
             self._say(text)
 
     def _why(self, status: ProvisioningStatus | None, now: float) -> str:
-        if status is None and self._spec.compute not in self._catalog:
+        name = self._spec.compute
+        if status is None and name not in self._catalog:
             return "it was deleted: define it again, or cancel the job"
+        with suppress(CorruptLog):
+            if status is None and self._catalog.get(name).kind == MANUAL:
+                return f"people start its nodes: `parallelrun-agent --compute {name}`"
         return why_missing(status, now, self._spec.environment.node_image)
 
 

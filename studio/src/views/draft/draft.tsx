@@ -72,7 +72,7 @@ function Editor({ original, begin, from, leftOut }: EditorProps): JSX.Element {
   const [text, setText] = useState(begin);
   const [refusal, refuse] = useState<Problem | undefined>(undefined);
   const [isBusy, setBusy] = useState(false);
-  const checked = useChecked(text);
+  const checked = useChecked(text === EXAMPLE ? undefined : text);
   const submit = async (): Promise<void> => {
     setBusy(true);
     try {
@@ -126,7 +126,11 @@ function Editor({ original, begin, from, leftOut }: EditorProps): JSX.Element {
           onInput={(event) => change(event.currentTarget.value)}
         />
         <CodeFolder onSent={(code) => change(withSetting(text, "code", code))} />
-        <Verdict of={refusal ? { problem: refusal } : checked} />
+        {text === EXAMPLE && !refusal ? (
+          <p class="hint">Name your script, its folder and its input: the server checks what you write.</p>
+        ) : (
+          <Verdict of={refusal ? { problem: refusal } : checked} />
+        )}
         <div class="actions">
           <button type="button" class="main" disabled={isBusy || !checked?.value} onClick={() => void submit()}>
             {isBusy ? "Submitting …" : "Submit"}
@@ -164,9 +168,10 @@ interface Checked {
 }
 
 /** What the server says of a document, once nobody has typed for a moment; undefined: it is about to be asked. */
-function useChecked(text: string): Checked | undefined {
+function useChecked(text: string | undefined): Checked | undefined {
   const [answer, setAnswer] = useState<(Checked & { of: string }) | undefined>(undefined);
   useEffect(() => {
+    if (text === undefined) return;
     const abort = new AbortController();
     const timer = setTimeout(() => {
       sendText<JobCheck>(apiPath("/jobs:check"), text, abort.signal).then(

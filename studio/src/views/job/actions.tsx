@@ -66,6 +66,7 @@ export function Actions({ job, live }: { job: Job; live: LiveJob }): JSX.Element
         </button>
       ))}
       {!isOver(job) && isMine && <Priority job={job} live={live} />}
+      {isHeld(job) && <span class="sub">paused by an admin</span>}
       {!isMine && <span class="sub">changed by {job.owner || "admins"} alone</span>}
       {!isOver(job) && hasNotices() && (
         <button type="button" class="quiet" aria-pressed={wantsNotice.value} onClick={() => void wantNotice()}>
@@ -89,24 +90,28 @@ export function Actions({ job, live }: { job: Job; live: LiveJob }): JSX.Element
   );
 }
 
+const GO_ON: Action = {
+  verb: "resume",
+  title: "Go on",
+  icon: "play",
+  question: "Nodes begin mini-batches again, each as far as it has slots for this job.",
+};
+const PAUSE: Action = {
+  verb: "pause",
+  title: "Pause",
+  icon: "pause",
+  question: "Nodes begin nothing more. What runs ends and counts, no timeout runs, and no row is lost.",
+};
+
+/** Whether an admin has paused it, and whoever looks at it is none: they can't let it go on. */
+const isHeld = (job: Job): boolean => job.paused && job.waiting?.needs_admin === true;
+
 function actionsOf(job: Job): Action[] {
   const { failed, done } = job.progress;
   const isPipeline = job.type === "pipeline";
   if (!isOver(job))
     return [
-      job.paused
-        ? {
-            verb: "resume",
-            title: "Go on",
-            icon: "play",
-            question: "Nodes begin mini-batches again, each as far as it has slots for this job.",
-          }
-        : {
-            verb: "pause",
-            title: "Pause",
-            icon: "pause",
-            question: "Nodes begin nothing more. What runs ends and counts, no timeout runs, and no row is lost.",
-          },
+      ...(isHeld(job) ? [] : [job.paused ? GO_ON : PAUSE]),
       {
         verb: "cancel",
         title: "Cancel",

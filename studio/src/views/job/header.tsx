@@ -17,7 +17,6 @@ import { written } from "../jobs/tags";
 import { Actions } from "./actions";
 import { Cause } from "./cause";
 import { Figures } from "./figures";
-import { Holders } from "./holders";
 import { Maker } from "./maker";
 import { WhyNot } from "./sharing";
 
@@ -60,7 +59,6 @@ export function Header({ job, live, now }: { job: Job; live: LiveJob; now: numbe
         <Mark state={standingOf(job)} />
         <div>
           <p>{sentenceOf(job, pace)}</p>
-          {standingOf(job) === "waiting_for_workers" && <Holders job={job} />}
           <WhyNot job={job} />
           {job.progress.items_short > 0 && !job.failure && isOver(job) && (
             <p class="sub">

@@ -9,8 +9,10 @@ import { useLoaded } from "../../api/loaded";
 import { jobPath } from "../../api/paths";
 import { isAdmin } from "../../api/session";
 import type { Explanation, Job } from "../../api/types";
+import { Prose } from "../../parts/prose";
 import { standingOf } from "../../words/pace";
 import { duration } from "../../words/times";
+import { Holders } from "./holders";
 
 const EVERY_MS = 5000;
 const PRIORITIES: Job["priority"][] = ["low", "normal", "high", "urgent"];
@@ -28,21 +30,35 @@ function Explained({ job }: { job: Job }): JSX.Element | null {
     useEvery(EVERY_MS),
   );
   if (!value || value.runs) return null;
+  const [first, ...others] = value.conditions.filter(({ state }) => state !== "met");
+  // Who has the workers is told by name; anything else that is missing, in the server's words.
+  const isBehind = first?.name === "slots";
   return (
-    <details class="why">
-      <summary>Why it waits: {value.answer}</summary>
-      {value.advice && <p>{value.advice}</p>}
-      <ul>
-        {value.conditions
-          .filter(({ state }) => state !== "met")
-          .map(({ name, text, left_s }) => (
+    <div class="why">
+      {isBehind ? (
+        <Holders job={job} />
+      ) : (
+        <p>
+          <Prose text={`Why: ${value.answer}`} />
+        </p>
+      )}
+      {isBehind && first.left_s !== null && <p>It gets a worker in about {duration(first.left_s)}.</p>}
+      {value.advice && (
+        <p>
+          <b>What to do:</b> <Prose text={value.advice} />
+        </p>
+      )}
+      {others.length > 0 && (
+        <ul>
+          {others.map(({ name, text, left_s }) => (
             <li key={name}>
-              {text}
+              <Prose text={text} />
               {left_s !== null && `, about ${duration(left_s)}`}
             </li>
           ))}
-      </ul>
-    </details>
+        </ul>
+      )}
+    </div>
   );
 }
 

@@ -14,7 +14,8 @@ const STATES: ("" | JobState)[] = ["", "queued", "processing", "finalizing", "co
 /** How many jobs are in each state, among those that the other filters let through; undefined: not known yet. */
 export type Counts = Partial<Record<JobState, number>> | undefined;
 
-export function Filters({ counts }: { counts: Counts }): JSX.Element {
+/** `waiting`: jobs among those in processing that have no worker yet. */
+export function Filters({ counts, waiting }: { counts: Counts; waiting: number }): JSX.Element {
   const { query } = place.value;
   const state = query.get("state") ?? "";
   const all = Object.values(counts ?? {}).reduce((sum, each) => sum + each, 0);
@@ -26,6 +27,7 @@ export function Filters({ counts }: { counts: Counts }): JSX.Element {
             {each ? <Mark state={each} /> : null}
             {each ? worded(each) : "all"}
             {counts && <span class="sub">{count(each ? (counts[each] ?? 0) : all)}</span>}
+            {each === "processing" && waiting > 0 && <span class="sub">({count(waiting)} waiting)</span>}
           </a>
         ))}
       </nav>

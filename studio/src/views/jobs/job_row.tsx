@@ -65,7 +65,7 @@ export function JobRow({ job, now, isChosen, toggle }: Props): JSX.Element {
       </td>
       <td class="number">
         {pace.elapsedS ? duration(pace.elapsedS) : "–"}
-        {isOpen && !pace.elapsedS && pace.waitedS > 0 && <span class="sub">waits {duration(pace.waitedS)}</span>}
+        {pace.waitedS > 1 && <Waited job={job} seconds={pace.waitedS} isOpen={isOpen && !pace.elapsedS} />}
         {isOpen && pace.leftS !== undefined && (
           <>
             <span class="sub">{duration(pace.leftS)} left</span>
@@ -77,6 +77,16 @@ export function JobRow({ job, now, isChosen, toggle }: Props): JSX.Element {
         {age(job.submitted, now)}
       </td>
     </tr>
+  );
+}
+
+/** How long it waits for its first worker, or has waited: as on its page, one that never had one is told nothing. */
+function Waited({ job, seconds, isOpen }: { job: JobSummary; seconds: number; isOpen: boolean }): JSX.Element | null {
+  if (!isOpen && !job.pace?.ran_s) return null;
+  return (
+    <span class="sub">
+      {isOpen ? "waits" : "waited"} {duration(seconds)}
+    </span>
   );
 }
 

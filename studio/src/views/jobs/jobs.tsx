@@ -61,7 +61,7 @@ export function Jobs(): JSX.Element {
           </p>
         )}
       </div>
-      <Filters counts={jobs.value?.by_state} />
+      <Filters counts={jobs.value?.by_state} waiting={jobs.value?.waiting ?? 0} />
       <Shown of={jobs}>
         {({ items, total, next_page_token }) => (
           <>

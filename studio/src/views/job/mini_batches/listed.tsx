@@ -93,7 +93,7 @@ export function Listed({ job, revision, range }: { job: Job; revision: number; r
             {items.length ? (
               <DataTable caption="Mini-batches" name="mini-batches" columns={COLUMNS} rows={items.map(cellsOf)} />
             ) : (
-              <Empty>None is like this.</Empty>
+              <Empty>{nothing(job, state)}</Empty>
             )}
             {next_page_token && (
               <p class="more">
@@ -107,6 +107,14 @@ export function Listed({ job, revision, range }: { job: Job; revision: number; r
       </Shown>
     </Card>
   );
+}
+
+/** Why no mini-batch is listed. */
+function nothing(job: Job, state: string): string {
+  const { done, failed } = job.progress;
+  if (done + failed || state === "running" || state === "ready") return "None is like this.";
+  if (!isOver(job)) return "No mini-batch is decided yet.";
+  return `No mini-batch was run${job.failure?.code === "INIT_FAILED" ? ": init() failed" : ""}.`;
 }
 
 /** A filter by one of a few values; nothing where there is no choice. */

@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import { useRef } from "preact/hooks";
 import { getJson } from "../../../api/http";
+import { isOver } from "../../../api/live";
 import { usePicture } from "../../../api/loaded";
 import { jobPath } from "../../../api/paths";
 import type { Job, Tiles } from "../../../api/types";
@@ -17,6 +18,8 @@ import { ask, place } from "../../../shell/router";
 import { count } from "../../../words/numbers";
 import { duration } from "../../../words/times";
 import type { Range } from "./range";
+
+const NOT_RUN = "not run";
 
 interface Props {
   job: Job;
@@ -58,7 +61,7 @@ export function MapCard({ job, revision, range, onOpen }: Props): JSX.Element {
         <Shown of={tiles}>
           {(value) =>
             value.completed.length ? (
-              <TileMap tiles={value} shade={shade} onOpen={onOpen} onBack={back} />
+              <TileMap tiles={value} shade={shade} hasEnded={isOver(job)} onOpen={onOpen} onBack={back} />
             ) : (
               <Empty>There are no mini-batches yet.</Empty>
             )
@@ -72,12 +75,22 @@ export function MapCard({ job, revision, range, onOpen }: Props): JSX.Element {
 interface MapProps {
   tiles: Tiles;
   shade: Shade;
+  /** What is not decided then will not be run. */
+  hasEnded: boolean;
   onOpen: Props["onOpen"];
   onBack: () => void;
 }
 
-function TileMap({ tiles, shade, onOpen, onBack }: MapProps): JSX.Element {
-  const numbers = ["Done", "Failed", "Running", "Waiting", "Tried again", "Median run", "Longest run"];
+function TileMap({ tiles, shade, hasEnded, onOpen, onBack }: MapProps): JSX.Element {
+  const numbers = [
+    "Done",
+    "Failed",
+    "Running",
+    hasEnded ? "Not run" : "Waiting",
+    "Tried again",
+    "Median run",
+    "Longest run",
+  ];
   const seconds = (value: number | null | undefined): string => (value == null ? "–" : duration(value));
   return (
     <Twin
@@ -96,19 +109,19 @@ function TileMap({ tiles, shade, onOpen, onBack }: MapProps): JSX.Element {
         ])
       }
     >
-      <HeatMap tiles={tiles} shade={shade} onOpen={onOpen} onBack={onBack} />
-      <Key tiles={tiles} shade={shade} />
+      <HeatMap tiles={tiles} shade={shade} undecided={hasEnded ? NOT_RUN : "waiting"} onOpen={onOpen} onBack={onBack} />
+      <Key tiles={tiles} shade={shade} hasEnded={hasEnded} />
     </Twin>
   );
 }
 
-function Key({ tiles, shade }: { tiles: Tiles; shade: Shade }): JSX.Element {
+function Key({ tiles, shade, hasEnded }: { tiles: Tiles; shade: Shade; hasEnded: boolean }): JSX.Element {
   if (shade === "state")
     return (
       <ul class="key">
-        {["done", "failed", "running", "waiting"].map((name) => (
+        {["done", "failed", ...(hasEnded ? [] : ["running"]), "waiting"].map((name) => (
           <li key={name} class={name}>
-            {name}
+            {name === "waiting" && hasEnded ? NOT_RUN : name}
           </li>
         ))}
       </ul>

@@ -9,6 +9,9 @@ import { Card } from "../../../parts/card";
 import { counted } from "../../../words/numbers";
 import { linkToLog, linkToMiniBatch } from "../links";
 
+/** As many of each kind as the server lists. */
+const MOST_LISTED = 10;
+
 export function Errors({ job, revision }: { job: Job; revision: number }): JSX.Element | null {
   const { value } = usePicture(
     job.id,
@@ -38,6 +41,13 @@ export function Errors({ job, revision }: { job: Job; revision: number }): JSX.E
                   {id}
                 </a>
               ))}
+              {error.mini_batches.length === MOST_LISTED && (
+                <a
+                  href={`/jobs/${job.id}/mini-batches?${new URLSearchParams({ state: "failed", category: error.category }).toString()}`}
+                >
+                  all that failed so
+                </a>
+              )}
               {error.log && <a href={linkToLog(job.id, error.log)}>Open the log</a>}
             </p>
             {error.traceback && (

@@ -87,7 +87,8 @@ function waiting(job: Job, pace: Pace): Phase {
     total: 1,
     shares: [{ kind: "done", value: isDone ? 1 : 0 }],
     isOpen: state === "waiting",
-    told: duration(pace.waitedS),
+    // Of a job whose workers never got through init(), nobody knows when the first one was there.
+    told: isDone && !job.progress.worked_from ? "" : duration(pace.waitedS),
   };
 }
 

@@ -19,11 +19,12 @@ export function SideBySide({ job, revision }: { job: Job; revision: number }): J
     revision,
   );
   if (!value?.items.length) return null;
-  const { items, nodes_total, total, nodes_in_total } = value;
+  const { items, nodes_total, total, nodes_in_total: nodes, machines_in_total: machines } = value;
+  const where = machines < nodes ? `, on ${counted(machines, "machine")}` : "";
   return (
     <Card title="Nodes side by side" aside={USAGE_KEY}>
       <UsageTable
-        total={[`All ${counted(nodes_in_total, "node")} at work`, total]}
+        total={[`All ${counted(nodes, "node")} at work${where}`, total]}
         nodes={items.map((usage) => ({ title: <a href={linkWith({ node: usage.node })}>{usage.node}</a>, usage }))}
       />
       {nodes_total > items.length && (

@@ -192,10 +192,10 @@ function Selection({
   );
 }
 
-/** No label is cut off at the end. */
-const LABEL = 64;
+/** About how wide a letter of a label is. */
+const LETTER = 7;
 
-/** Times of day; the first one says the zone. */
+/** Times of day; the first one says the zone. None is cut off at the end, and none touches the one before it. */
 function Ticks({ timeline, width }: { timeline: Timeline; width: number }): JSX.Element {
   const { x } = windowOf(timeline, width);
   const start = startOf(timeline);
@@ -206,16 +206,23 @@ function Ticks({ timeline, width }: { timeline: Timeline; width: number }): JSX.
     offsetAt(start),
   );
   const format = clockFor((times[1] ?? times[0] ?? 0) - (times[0] ?? 0) || 1);
+  const labels: { left: number; text: string }[] = [];
+  let end = 0;
+  for (const time of times) {
+    const left = x(time - start);
+    const text = `${format.format(time * 1000)}${labels.length ? "" : ` ${zoneName()}`}`;
+    const right = left + LETTER * text.length;
+    if (left < end || right > width) continue;
+    labels.push({ left, text });
+    end = right + LETTER;
+  }
   return (
     <div class="ticks" aria-hidden="true">
-      {times
-        .filter((time) => x(time - start) < width - LABEL)
-        .map((time, index) => (
-          <span key={time} style={{ left: `${x(time - start)}px` }}>
-            {format.format(time * 1000)}
-            {index === 0 && ` ${zoneName()}`}
-          </span>
-        ))}
+      {labels.map(({ left, text }) => (
+        <span key={left} style={{ left: `${left}px` }}>
+          {text}
+        </span>
+      ))}
     </div>
   );
 }
