@@ -15,6 +15,8 @@ from typing import Final
 from parallelrun_core.ids import is_job_id
 
 RECORD: Final = "job.json"
+DELETED: Final = "deleted.json"
+"""The mark of a deletion (see `retention/marks.py`)."""
 INPUTS: Final = "inputs.json"
 PARTS: Final = "parts"
 FAILED_ITEMS: Final = "failed_items.csv"

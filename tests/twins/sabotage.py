@@ -147,6 +147,13 @@ def _is_marked_inside(folder: Path) -> bool:
     return (folder / "ready").exists() or folder.with_suffix(".ready").exists()
 
 
+def _of_a_beginning(key: str) -> str:
+    """Call a key by what is left of it after 128 characters are all that counts."""
+    import hashlib
+
+    return hashlib.sha256(key[:128].encode()).hexdigest()
+
+
 def _as_itself(*_: Any) -> Any:
     return nullcontext()
 
@@ -312,6 +319,7 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     ),
     # The job of an idempotency key, and the request to cancel, as they are on the volume.
     "key.in_folder": (Step("parallelrun_api.submission.key_claims:KeyClaims.job_of", always(None)),),
+    "key.whole": (Step("parallelrun_api.submission.key_claims:_digest", _of_a_beginning),),
     "cancel.in_folder": (Step("parallelrun_core.folder.job_folder:JobFolder.has_cancel", always(False)),),
     # What keeps RQ from calling whatever an entry of its queues names.
     "rq.only_ours": (
@@ -321,10 +329,12 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     # That a job which was deleted is gone at once.
     "api.deleted": (
         Step("parallelrun_api.people.access:Access.check_job_kept", nothing),
-        Step("parallelrun_api.submission.checks:_deleted_jobs", always(())),
+        Step("parallelrun_core.storage.readable_jobs:ReadableJobs._was_deleted", always(False)),
     ),
     # That another job which a request names is one that its person sees.
     "api.other_jobs": (Step("parallelrun_api.people.access:Access.sees_job", always(True)),),
+    # That outputs which a path leads to, by whatever field, are those of the same person's jobs.
+    "paths.only_owner": (Step("parallelrun_core.storage.readable_jobs:ReadableJobs._is_owned", always(True)),),
     # That people who see only their own share no answer of a list with others.
     "api.shared_answers": (Step("parallelrun_api.http.concurrency:_viewer", always(None)),),
     # Whose that is which a request of Azure's client is about.

@@ -52,6 +52,12 @@ def test_what_outlives_its_end_is_found(name: str, mechanism: str) -> None:
         ("jobs at the same moment, more than a quota has", "quota.reserved"),
         ("a token that a job puts into the folder that all share", "api.sealed_tokens"),
         ("joined logs with links to what is another job's", "paths.own_files"),
+        ("somebody else's outputs, by every field with a path", "paths.only_owner"),
+        ("the outputs of a deleted job, by every field with a path", "api.deleted"),
+        ("assets of somebody else's outputs", "paths.only_owner"),
+        ("somebody else's endpoint, by both doors", "api.ownership"),
+        ("somebody else's run and its artifacts", "api.other_jobs"),
+        ("long names of jobs that begin alike", "key.whole"),
     ],
 )
 def test_what_people_do_to_each_other_is_found(name: str, mechanism: str) -> None:

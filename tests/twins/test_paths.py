@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -54,8 +55,8 @@ def test_a_rule_that_is_asked_only_at_submission_is_found(proof: Callable[[Path]
 
 
 def test_a_rule_that_takes_all_jobs_for_one_user_is_found(tmp_path: Path) -> None:
-    def of_one_user(rule: PathRule, root: Path, places: Places, job: str = "") -> None:
-        MAKE_RULE(rule, root, replace(places, are_jobs_apart=False), job)
+    def of_one_user(rule: PathRule, root: Path, places: Places, job: str = "", **more: Any) -> None:
+        MAKE_RULE(rule, root, replace(places, are_jobs_apart=False), job, **more)
 
     places = paths.places_in(tmp_path)
     with replaced("parallelrun_core.storage.path_rule:PathRule.__init__", of_one_user), expect_failure():

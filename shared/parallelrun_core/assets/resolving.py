@@ -130,8 +130,18 @@ class Lazily:
         return self._made
 
 
-def names_in(catalog: Catalog, site: Callable[[], Site], *, code_at: Callable[[str], str] = code_called) -> Resolver:
-    """The names that a catalog knows, and the outputs of jobs below its root. Safe to share between threads."""
+def names_in(
+    catalog: Catalog,
+    site: Callable[[], Site],
+    *,
+    code_at: Callable[[str], str] = code_called,
+    check_seen: Callable[[str], None] = lambda _: None,
+) -> Resolver:
+    """The names that a catalog knows, and the outputs of jobs below its root. Safe to share between threads.
+
+    Args:
+        check_seen: raises NotFound for the id of a job that whoever names it may not see.
+    """
 
     def known(kind: str, reference: Reference) -> Asset:
         if reference.registry:
@@ -153,6 +163,7 @@ def names_in(catalog: Catalog, site: Callable[[], Site], *, code_at: Callable[[s
 
         if not is_job_id(job_id):
             raise NotFound(f"There is no job {job_id[:80]!r}.")
+        check_seen(job_id)
         return output_path(JobFolder(catalog.root, job_id), name)
 
     return Resolver(known, site, keep_code=keep, code_at=code_at, output_of=output_of)

@@ -33,6 +33,8 @@ _ZIP: Final = ".zip"
 _SOME_DATE: Final = (1980, 1, 1, 0, 0, 0)
 _COPY_BYTES: Final = 1 << 20
 _MAX_ZIPPED_BYTES: Final = 512 << 20
+MOST_ZIPPED_FILES: Final = 10_000
+"""As many as code may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +183,10 @@ def _zip_of(
         with zipfile.ZipFile(packed, "w") as archive, opened_top(folder, pointer, rule) as top:
             archive.writestr(zipfile.ZipInfo(f"{folder.name}/", _SOME_DATE), b"")
             both = replace(ignored, of_include=ignored_in(top), below=f"{folder.name}/")
-            for parts, mode, file in files_below(top, both, leave_out):
+            for number, (parts, mode, file) in enumerate(files_below(top, both, leave_out), 1):
+                if number > MOST_ZIPPED_FILES:
+                    message = f"{folder} has more than {MOST_ZIPPED_FILES:,} files"
+                    raise InvalidInput.at(pointer, message, LEAVE_OUT_HINT)
                 member = zipfile.ZipInfo("/".join((folder.name, *parts)), _SOME_DATE)
                 member.external_attr = (stat.S_IFREG | (0o755 if mode & 0o100 else 0o644)) << 16
                 with archive.open(member, "w") as target:

@@ -127,7 +127,9 @@ class JobFolder:
         """Return what paths this job may use, which includes its own `outputs`; None if an earlier release has accepted
         it, by what was the rule then.
         """
-        return PathRule(self.root, record.places, self.job_id) if record.places is not None else None
+        if record.places is None:
+            return None
+        return PathRule(self.root, record.places, self.job_id, submitted=record.submitted)
 
     def code(self, record: JobRecord) -> Path:
         return code_store(self.root) / record.code

@@ -18,13 +18,12 @@ from parallelrun_core.documents.schema import SCHEMA, decode, encode
 from parallelrun_core.durable_files import replace_durably, sync_folder
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.layout import PRIVATE_FILE
+from parallelrun_core.layout import DELETED, PRIVATE_FILE
 
 _ARCHIVED: Final = "archived.json"
-_DELETED: Final = "deleted.json"
 _NOTICE: Final = "notice.json"
 _STRIPPED: Final = "stripped.json"
-ALL: Final = (_ARCHIVED, _DELETED, _NOTICE, _STRIPPED)
+ALL: Final = (_ARCHIVED, DELETED, _NOTICE, _STRIPPED)
 
 
 class Mark(msgspec.Struct, kw_only=True, frozen=True):
@@ -54,12 +53,12 @@ class Marks:
     @property
     def is_deleted(self) -> bool:
         """Return whether somebody has deleted the job."""
-        return (self._folder / _DELETED).exists()
+        return (self._folder / DELETED).exists()
 
     @property
     def deleted(self) -> Mark | None:
         """The mark of a deletion."""
-        return self._read(_DELETED)
+        return self._read(DELETED)
 
     @property
     def notice(self) -> Mark | None:
@@ -78,12 +77,12 @@ class Marks:
     def delete(self, now: float) -> None:
         """Delete the job: a sweep removes its folder."""
         if not self.is_deleted:
-            self._write(_DELETED, Mark(at=now))
+            self._write(DELETED, Mark(at=now))
 
     def restore(self) -> None:
         """Take back that the job was archived or deleted."""
         self._remove(_ARCHIVED)
-        self._remove(_DELETED)
+        self._remove(DELETED)
 
     def notify(self, now: float, why: str, removed_at: float) -> None:
         """Note that a rule will remove the job."""

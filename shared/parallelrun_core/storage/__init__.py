@@ -5,6 +5,7 @@
     supported.py    what of that is supported, and the path that stands for it
     url_flaws.py    URLs that no job may have
     path_rule.py    which paths and URLs a job may use
+    readable_jobs.py  which jobs have outputs that it can read
     globs.py        the one matcher of glob patterns
     interface.py    what a storage does: `Storage`, and what it hands out
     stores.py       which storage a location belongs to: a new kind is an entry here and in `schemes.py`

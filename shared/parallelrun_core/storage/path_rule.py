@@ -4,7 +4,8 @@ What a path leads to must be below an allowed folder, and must not be among the 
 folder, and other folders that the operator has closed. Four things there are open, all the same, and need not be below
 an allowed folder: a job writes to its own `outputs`, reads those of other jobs, to continue their work, reads the files
 of assets and what clients have uploaded, and reads and writes the default datastore. Where the workers of each job are
-a user of their own, the other jobs are only those of its pipeline.
+a user of their own, the other jobs are only those of its pipeline. Where people see only what is their own, they are
+only those of the same person; and never those that were deleted before.
 
 A path is checked as the system would open it: after the expansion of patterns, and with every link followed. What a
 service opens itself is checked once more when it is open (`check_opened`): a link that was put there in between changes
@@ -32,6 +33,7 @@ from parallelrun_core.ids import JOB_ID
 from parallelrun_core.layout import OUTPUTS, asset_files, blobstore_of, jobs_of, uploads_of
 from parallelrun_core.storage.globs import Pattern
 from parallelrun_core.storage.location import is_url
+from parallelrun_core.storage.readable_jobs import ReadableJobs, Standing
 
 EVERYWHERE: Final = ("/", "s3://", "gs://", "az://", "abfss://", "https://", "http://")
 """What the owner of a machine may use there: every folder, and every store."""
@@ -42,7 +44,7 @@ _NOTHING: Final = b"(?!)"
 _IN_THE_FOLDER: Final = "leave this field out to have the output in the job's folder"
 _OF_OTHERS: Final = "of ParallelRun's own files, a job can read the outputs of other jobs: the folder jobs/ID/outputs"
 
-
+_NO_JOB: Final = "name an output of a job that you see"
 _APART: Final = (
     "jobs are users of their own here, which can't read the outputs in another job's folder: give that job an output "
     "with a path below an allowed folder"
@@ -62,6 +64,8 @@ class Places(msgspec.Struct, kw_only=True, frozen=True):
     """Jobs whose outputs they can read nevertheless: steps of the same pipeline, whose workers are the same user."""
     package_hosts: list[str] = []
     """Hosts from which nodes take packages that jobs name by a URL, or by an index of their own; `*`: any."""
+    only_owner: str | None = None
+    """The person whose jobs alone have outputs that can be read; None: anybody's."""
 
 
 class Refusal(NamedTuple):
@@ -77,9 +81,11 @@ class PathRule:
     Args:
         root: the cluster's root folder.
         job: the id of the job whose `outputs` may be written to; empty: of none.
+        submitted: seconds since the epoch; outputs of jobs that were deleted later may still be read. None: of no
+            deleted job.
     """
 
-    def __init__(self, root: Path, places: Places, job: str = "") -> None:
+    def __init__(self, root: Path, places: Places, job: str = "", *, submitted: float | None = None) -> None:
         self.package_hosts: Final = places.package_hosts
         self._named = places.roots
         self._are_jobs_apart = places.are_jobs_apart
@@ -94,19 +100,37 @@ class PathRule:
         files = b"|".join(map(re.escape, _prefixes([str(asset_files(root)), str(uploads_of(root))])))
         outside += b"|" + b"|".join(map(re.escape, _prefixes([str(blobstore_of(root))])))
         always_open = b"%b|(?:%b)[^./][^/]*/" % (outside, files)
-        job_pattern = "|".join(map(re.escape, filter(None, [job, *places.jobs])))
-        others = job_pattern if places.are_jobs_apart else JOB_ID
-        read = b"%b|%b(?:%b)/%b/" % (always_open, jobs, others.encode(), OUTPUTS.encode()) if others else always_open
+        self._always_open: Final = always_open
+        self._of_jobs: Final = jobs
+        self._own_jobs: Final = [*filter(None, [job, *places.jobs])]
+        self._only_owner: Final = places.only_owner
+        self._jobs: Final = ReadableJobs(root, only_owner=places.only_owner, deleted_before=submitted)
         written = b"%b|%b%b/%b/" % (outside, jobs, job.encode(), OUTPUTS.encode()) if job else outside
-        self.readable: Final = os.fsdecode(read)
-        """What the paths of the files match that may be read, without links and with a slash at their end."""
         self._written = written
+
+    @property
+    def readable(self) -> str:
+        """Return what the paths of the files match that may be read, without links and with a slash at their end. Where
+        only one person's jobs count, these are those that this rule was asked about."""
+        is_any = self._are_jobs_apart or self._only_owner is None
+        return os.fsdecode(self._readable([] if is_any else self._jobs.admitted, is_any=is_any))
+
+    def _readable(self, admitted: Sequence[str], *, is_any: bool) -> bytes:
+        job_pattern = "|".join(map(re.escape, [*self._own_jobs, *admitted]))
+        others = job_pattern if self._are_jobs_apart or not is_any else JOB_ID
+        if not others:
+            return self._always_open
+        return b"%b|%b(?:%b)/%b/" % (self._always_open, self._of_jobs, others.encode(), OUTPUTS.encode())
 
     # Each job has a rule, and many ask it for one of the two, or for none.
 
     @cached_property
     def _may_read(self) -> re.Pattern[bytes]:
-        return re.compile(os.fsencode(self.readable))
+        return re.compile(self._readable([], is_any=True))
+
+    @cached_property
+    def _job_outputs(self) -> re.Pattern[bytes]:
+        return re.compile(b"%b(%b)/%b/" % (self._of_jobs, JOB_ID.encode(), OUTPUTS.encode()))
 
     @cached_property
     def _may_write(self) -> re.Pattern[bytes]:
@@ -114,8 +138,16 @@ class PathRule:
 
     def is_open(self, real: bytes, *, is_written: bool = False) -> bool:
         """Return whether a path that has no links may be used."""
-        allowed = self._may_write if is_written else self._may_read
-        return allowed.match(real + b"/") is not None
+        if is_written:
+            return self._may_write.match(real + b"/") is not None
+        return self._may_read.match(real + b"/") is not None and self._maker(real)[1] is Standing.READABLE
+
+    def _maker(self, real: bytes) -> tuple[str, Standing]:
+        """Return the job in whose outputs a path is, and whether they can be read; a path elsewhere has none."""
+        outputs = self._job_outputs.match(real + b"/")
+        job_id = outputs[1].decode() if outputs is not None else ""
+        is_open = not job_id or job_id in self._own_jobs
+        return job_id, Standing.READABLE if is_open else self._jobs.standing(job_id)
 
     def holds_closed(self, real: bytes, pattern: Sequence[str] = ()) -> bool:
         """Return whether files of the cluster are below this folder, where they would be listed.
@@ -149,6 +181,12 @@ class PathRule:
     def _refusal(self, path: bytes, real: bytes, *, is_written: bool) -> Refusal:
         path_text, target = os.fsdecode(path), os.fsdecode(real)
         leads = "" if os.path.normpath(path_text) == target else f": it leads to {target!r}"
+        if not is_written and self._may_read.match(real + b"/"):
+            job_id, standing = self._maker(real)
+            if standing is Standing.DELETED:
+                hint = f"`parallelrun job restore {job_id}` brings it back"
+                return Refusal(f"job {job_id}, whose output {path_text!r} is, was deleted", hint)
+            return Refusal(f"there is no job {job_id}, whose output {path_text!r} is", _NO_JOB)
         if (real + b"/").startswith(self._closed):
             hint = _IN_THE_FOLDER if is_written else _APART if self._are_jobs_apart else _OF_OTHERS
             return Refusal(f"{path_text!r} is among ParallelRun's own files{leads}", hint)

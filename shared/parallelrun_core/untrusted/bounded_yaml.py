@@ -24,6 +24,7 @@ _MAX_DIGITS: Final = 4_000
 
 _INT: Final = "tag:yaml.org,2002:int"
 _FLOAT: Final = "tag:yaml.org,2002:float"
+_TEXT: Final = "tag:yaml.org,2002:str"
 _MERGE: Final = "tag:yaml.org,2002:merge"
 _DECIMAL: Final = re.compile(r"[-+]?[0-9][0-9_]*")
 _PREFIXED: Final = re.compile(r"[-+]?0(?:o[0-7]+|x[0-9a-fA-F]+|b[01]+)")
@@ -35,7 +36,8 @@ _HALF: Final = re.compile("[\ud800-\udfff]")
 class BoundedLoader(yaml.SafeLoader):
     """Creates plain objects only, and refuses what stands for too much.
 
-    Refuses also a key that is given twice; PyYAML would drop the first. What `<<` merges in may be overridden.
+    Refuses also a key that is given twice; PyYAML would drop the first. What `<<` merges in may be overridden. Keys are
+    texts: that of `0: a` is `"0"`, and that of `on: a` is `"on"`.
 
     Joins the halves in which JSON writes a character beyond U+FFFF, such as an emoji; PyYAML leaves them apart.
     """
@@ -77,6 +79,7 @@ class BoundedLoader(yaml.SafeLoader):
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         node = super().compose_mapping_node(anchor)
+        node.value = [(_as_text(key), value) for key, value in node.value]
         first_marks: dict[tuple[str, str], yaml.Mark] = {}
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode) or key.tag == _MERGE:
@@ -134,6 +137,14 @@ class BoundedLoader(yaml.SafeLoader):
         if _REAL.fullmatch(text):
             return float(text.replace("_", ""))
         raise ConstructorError(None, None, f"{text[:40]!r} is not a number", node.start_mark)
+
+
+def _as_text(key: yaml.Node) -> yaml.Node:
+    """Return a key as a text: keys are names, also those that look like a number or a date, and those of JSON are
+    texts, too."""
+    if not isinstance(key, yaml.ScalarNode) or key.tag in (_TEXT, _MERGE):
+        return key
+    return yaml.ScalarNode(_TEXT, key.value, key.start_mark, key.end_mark, key.style)
 
 
 def _resolvers() -> dict[str, list[tuple[str, re.Pattern[str]]]]:

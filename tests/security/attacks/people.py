@@ -18,10 +18,10 @@ from tests.security.target import ONE
 
 CANARY: Final = "canary-of-the-victim"
 _ML: Final = "https://ml.azure.com"
-_WORKSPACE: Final = "/azure/subscriptions/s/resourceGroups/g/providers/Microsoft.MachineLearningServices/workspaces/w"
-_HISTORY: Final = _WORKSPACE.replace("/azure", "/azure/history/v1.0", 1)
-_STORE: Final = "/azure/blob/store"
-_UPLOADS: Final = f"{_STORE}/azureml-blobstore"
+WORKSPACE: Final = "/azure/subscriptions/s/resourceGroups/g/providers/Microsoft.MachineLearningServices/workspaces/w"
+HISTORY: Final = WORKSPACE.replace("/azure", "/azure/history/v1.0", 1)
+STORE: Final = "/azure/blob/store"
+_UPLOADS: Final = f"{STORE}/azureml-blobstore"
 _PRINTING: Final = f"def run(mini_batch):\n    print('{CANARY}')\n    return ['{CANARY}']\n"
 _AT_ONCE: Final = 8
 
@@ -36,7 +36,7 @@ class PersonAtDoors:
 
     def signature(self, datastore: str = "workspaceblobstore") -> str:
         """The query with which the container of a datastore is used."""
-        answer = self.azure.post(f"{_WORKSPACE}/datastores/{datastore}/listSecrets", json={})
+        answer = self.azure.post(f"{WORKSPACE}/datastores/{datastore}/listSecrets", json={})
         return str(answer.raise_for_status().json()["sasToken"])
 
     def put(self, blob: str, content: bytes, query: str = "", **headers: str) -> int:
@@ -86,7 +86,7 @@ def _submitted(person: PersonAtDoors, target: Target, script: str, **settings: A
     return person.user.post({"entry_script": "entry.py", **inputs, **settings}, zip_of({"entry.py": script}))
 
 
-def _printed(person: PersonAtDoors, target: Target) -> str:
+def printed(person: PersonAtDoors, target: Target) -> str:
     """Let somebody's job print and return what nobody else is to see; returns its id."""
     job_id = str(_submitted(person, target, _PRINTING).raise_for_status().json()["id"])
     person.user.completed(job_id)
@@ -118,8 +118,8 @@ def _uploads_of_others(target: Target) -> str:
 def _job_of_others(target: Target) -> str:
     """Ask by both doors for what somebody's job has printed and returned, where people see only their own."""
     with two_people(target) as (victim, thief):
-        job_id = _printed(victim, target)
-        job, run = f"/v1/jobs/{job_id}", f"{_HISTORY}/runs/{job_id}"
+        job_id = printed(victim, target)
+        job, run = f"/v1/jobs/{job_id}", f"{HISTORY}/runs/{job_id}"
         files = [
             f"{job}/{kind}/{file['path']}"
             for kind in ("logs", "outputs")
@@ -134,7 +134,7 @@ def _job_of_others(target: Target) -> str:
         seen += [path for path in (run, f"{run}/details", f"{run}/children") if thief.azure.get(path).is_success]
         logs = f"ExperimentRun/dcid.{job_id}"
         for blob in (f"{logs}/user_logs/std_log.txt", f"{logs}/logs/azureml/executionlogs.txt"):
-            answer = thief.blob(blob, f"{_STORE}/azureml", "workspaceartifactstore")
+            answer = thief.blob(blob, f"{STORE}/azureml", "workspaceartifactstore")
             seen += [blob] if answer.is_success else []
         blob = f"azureml-outputs/{job_id}/score/parallel_run_step.txt"
         assert CANARY in victim.blob(blob).text
@@ -144,7 +144,7 @@ def _job_of_others(target: Target) -> str:
             ("azureml-blobstore", f"azureml-outputs/{job_id}/score/", "workspaceblobstore"),
         ):
             query = f"restype=container&comp=list&prefix={prefix}"
-            listed = thief.azure.get(f"{_STORE}/{container}?{query}&{thief.signature(datastore)}")
+            listed = thief.azure.get(f"{STORE}/{container}?{query}&{thief.signature(datastore)}")
             seen += [f"the list of {prefix}"] if "<Blob>" in listed.text else []
         read = _submitted(thief, target, _PRINTING, inputs={"data": f"{target.root}/jobs/{job_id}/outputs"})
         seen += ["a job that reads its outputs"] if read.status_code == 202 else []
@@ -230,7 +230,7 @@ def _joined_logs_that_lead_elsewhere(target: Target) -> str:
     target.rows_of(LEADING.format(root=target.root, victim=path))
     with HttpUser(target.url, target.token) as user, _person(target, "", target.token) as person:
         newest = user.client.get("/v1/jobs?limit=1").raise_for_status().json()["items"][0]["id"]
-        url = f"{_STORE}/azureml/ExperimentRun/dcid.{newest}/user_logs/std_log.txt"
+        url = f"{STORE}/azureml/ExperimentRun/dcid.{newest}/user_logs/std_log.txt"
         url += f"?{person.signature('workspaceartifactstore')}"
         with person.azure.stream("GET", url, headers={"x-ms-range": "bytes=0-1048575"}) as answer:
             text = answer.read() if answer.status_code in (200, 206) else b""

@@ -122,6 +122,20 @@ def test_an_include_that_may_not_be_read_is_refused_once_it_is_open(work: Path, 
     assert refused.value.problems[0].pointer == "/additional_includes/0"
 
 
+def test_a_folder_of_too_many_files_is_not_zipped(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_zipped_files(work, monkeypatch)
+
+
+def check_zipped_files(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that anybody has filled keeps nobody busy, whatever the files have in them."""
+    monkeypatch.setattr("parallelrun_core.code.source.MOST_ZIPPED_FILES", 20)
+    for number in range(30):
+        (work / "shared" / "lib" / f"empty{number}.py").touch()
+    with pytest.raises(InvalidInput, match="lib has more than 20 files") as refused:
+        files_of(source(work, "shared/lib.zip"))
+    assert refused.value.problems[0].pointer == "/additional_includes/0"
+
+
 def test_a_component_names_its_includes_from_its_own_folder(work: Path) -> None:
     (work / "count.yml").write_text(
         "{type: command, command: python main.py, environment: 'azureml:any@latest', code: ./src, "

@@ -476,10 +476,19 @@ def test_half_of_a_character_is_told_with_its_line(half: str) -> None:
 
 
 def test_what_is_merged_in_may_be_overridden() -> None:
-    text = "b: &b {k: 1, j: 1}\nc:\n  base: &c {<<: *b, k: 2}\nd: {<<: *c, k: 3}\n1: a\n'1': b\n"
+    text = "b: &b {k: 1, j: 1}\nc:\n  base: &c {<<: *b, k: 2}\nd: {<<: *c, k: 3}\n"
     assert load_document(text) == {
-        "b": {"k": 1, "j": 1}, "c": {"base": {"k": 2, "j": 1}}, "d": {"k": 3, "j": 1}, 1: "a", "1": "b",
+        "b": {"k": 1, "j": 1}, "c": {"base": {"k": 2, "j": 1}}, "d": {"k": 3, "j": 1},
     }  # fmt: skip
+
+
+def test_keys_are_texts_also_those_that_look_like_something_else() -> None:
+    text = "0: a\non: b\n1e3: c\n2001-01-01: d\nnull: e\n&k 7: {*k : f}\n<<: {1: g}\n"
+    assert load_document(text) == {
+        "0": "a", "on": "b", "1e3": "c", "2001-01-01": "d", "null": "e", "7": {"7": "f"}, "1": "g",
+    }  # fmt: skip
+    with pytest.raises(InvalidInput, match="the key '1' is given twice, first on line 1"):
+        load_document("1: a\n'1': b\n")
 
 
 def test_json_is_yaml_too() -> None:

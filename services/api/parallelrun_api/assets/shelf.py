@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Final
 
-from parallelrun_api.people.person import CURRENT
+from parallelrun_api.people.person import CURRENT, seen_places
 from parallelrun_core.answers.assets import Asset, AssetLabels, SitePlaces
 from parallelrun_core.assets.catalog import Catalog
 from parallelrun_core.assets.contents import keep_code, keep_zip
@@ -37,15 +37,23 @@ class AssetService:
 
     Args:
         site: the site file that counts now, if there is one.
+        check_seen: raises NotFound for the id of a job that the person of the request may not see.
     """
 
-    def __init__(self, root: Path, places: Places, site: Callable[[], Path | None]) -> None:
+    def __init__(
+        self,
+        root: Path,
+        places: Places,
+        site: Callable[[], Path | None],
+        *,
+        check_seen: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self._root = root
         self._catalog = Catalog(root)
-        self._rule = PathRule(root, places)
+        self._places = places
         self._site_file = SiteNow(site)
         self._datastores = datastore_catalog(root)
-        self.names: Final = names_in(self._catalog, self._site)
+        self.names: Final = names_in(self._catalog, self._site, check_seen=check_seen)
         """Where documents of jobs look names up."""
 
     def _site(self) -> Site:
@@ -169,11 +177,11 @@ class AssetService:
             return replace(new, content=fields)
         if not is_url(path) and not os.path.isabs(path):
             raise InvalidInput.at("/path", f"{path!r} is no absolute path, and nothing was sent with it", _SEND)
-        storage = storage_of(path)
+        storage, rule = storage_of(path), PathRule(self._root, seen_places(self._places))
         is_file = new.content["type"] == "uri_file"
-        trouble = storage.place_trouble(storage.split(path)[0], self._rule)
+        trouble = storage.place_trouble(storage.split(path)[0], rule)
         if trouble is None and storage.is_near:
-            trouble = storage.input_trouble(path, is_one_file=is_file, rule=self._rule)
+            trouble = storage.input_trouble(path, is_one_file=is_file, rule=rule)
         if trouble is not None:
             raise InvalidInput.at("/path", trouble.message, trouble.hint)
         return new

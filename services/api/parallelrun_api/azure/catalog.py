@@ -17,7 +17,7 @@ from parallelrun_api.azure.documents import component_document
 from parallelrun_api.azure.ids import version_of
 from parallelrun_api.azure.payload_store import Sent
 from parallelrun_api.azure.resolving import FaceNames
-from parallelrun_api.people.person import CURRENT
+from parallelrun_api.people.person import CURRENT, seen_places
 from parallelrun_core.assets.contents import keep_code, keep_context
 from parallelrun_core.azure.scope import Budget
 from parallelrun_core.errors import InvalidInput, NotFound
@@ -148,10 +148,14 @@ class FaceAssets:
     def _kept(self, path: str, dockerfile: str = "") -> str:
         """Return what a component calls a folder of code, or of a Dockerfile, which is copied."""
         self._check_code(path)
-        settings = self._face.context.settings
-        root, folder, rule = settings.root, Path(path), PathRule(settings.root, settings.places)
+        root, folder, rule = self._face.context.settings.root, Path(path), self._rule()
         name = keep_context(root, folder, dockerfile, rule) if dockerfile else keep_code(root, folder, rule)
         return code_called(name)
+
+    def _rule(self) -> PathRule:
+        """Return what the person of the request may have copied."""
+        settings = self._face.context.settings
+        return PathRule(settings.root, seen_places(settings.places))
 
     def _check_code(self, path: str) -> None:
         """Make sure that jobs may read this folder, wherever links lead, with all that is in it.
@@ -159,8 +163,7 @@ class FaceAssets:
         Raises:
             InvalidInput: they may not.
         """
-        settings = self._face.context.settings
-        trouble = storage_of(path).place_trouble(path, PathRule(settings.root, settings.places), pattern=())
+        trouble = storage_of(path).place_trouble(path, self._rule(), pattern=())
         if trouble is not None:
             raise InvalidInput.at("/properties/codeUri", trouble.message, trouble.hint)
 

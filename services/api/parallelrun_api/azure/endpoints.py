@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,6 +29,7 @@ router = APIRouter(prefix=WORKSPACE, include_in_schema=False, route_class=FaceRo
 
 _KIND: Final = "Microsoft.MachineLearningServices/workspaces/batchEndpoints"
 _ENDPOINT: Final = "/batchEndpoints/{name}"
+_MOST_CHARACTERS: Final = 200
 _DEPLOYMENT: Final = _ENDPOINT + "/deployments/{deployment}"
 
 
@@ -92,7 +94,7 @@ async def put_deployment(name: str, deployment: str, request: Request, face: Fac
 
     def put() -> BatchDeployment:
         batch_deployment, _ = _accepting(face).put_deployment(name, deployment, document, None, is_default=False)
-        _remembered(face).put(f"{name}.{deployment}"[:200], dict(properties))
+        _remembered(face).put(_stored_name(name, deployment), dict(properties))
         return batch_deployment
 
     return begun(_deployment_answer(face, request, await run_sync(put)))
@@ -129,13 +131,19 @@ def _sent_in(document: object) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
 def _accepting(face: Face) -> Endpoints:
     """Return what accepts deployments and data that name what only this face knows."""
     context, settings = face.context, face.context.settings
-    checks = PathChecks(root=settings.root, places=settings.places, sees_job=context.access.sees_job)
+    checks = PathChecks(root=settings.root, places=settings.places)
     names = FaceNames(face)
     return Endpoints(settings.root, context.submissions, checks, names=names)
 
 
 def _remembered(face: Face) -> Sent:
     return Sent(face.context.settings.root, "deployments")
+
+
+def _stored_name(endpoint: str, deployment: str) -> str:
+    """Return what a deployment is remembered by: a digest of its names, where they are too long for a file's name."""
+    name = f"{endpoint}.{deployment}"
+    return name if len(name) <= _MOST_CHARACTERS else hashlib.sha256(name.encode()).hexdigest()
 
 
 def _endpoint_answer(request: Request, endpoint: BatchEndpoint) -> dict[str, Any]:
@@ -159,7 +167,7 @@ def _endpoint_answer(request: Request, endpoint: BatchEndpoint) -> dict[str, Any
 
 
 def _deployment_answer(face: Face, request: Request, deployment: BatchDeployment) -> dict[str, Any]:
-    sent = masked(_remembered(face).get(f"{deployment.endpoint}.{deployment.name}"[:200]))
+    sent = masked(_remembered(face).get(_stored_name(deployment.endpoint, deployment.name)))
     return {
         "id": f"{scope_of(request)}/batchEndpoints/{deployment.endpoint}/deployments/{deployment.name}",
         "name": deployment.name,

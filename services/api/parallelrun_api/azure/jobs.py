@@ -49,9 +49,9 @@ async def put_job(name: str, request: Request, face: FaceOf) -> Response:
         await run_sync(change, face, job_id, sent)
     else:
         upload = await run_sync(_upload, face, sent)
-        async with context.key_locks.hold(f"azure.{name}"):
+        async with context.key_locks.hold(key := f"azure.{name}"):
             span = request.headers.get("traceparent", "")
-            job_id = await run_sync(context.submissions.accept, upload, f"azure.{name}"[:128], span)
+            job_id = await run_sync(context.submissions.accept, upload, key, span)
             await run_sync(face.names.remember, name, job_id, sent)
             await context.registrar.register(job_id)
     job = await run_sync(context.jobs.submitted, job_id)

@@ -159,7 +159,7 @@ def _with_job_id(face: Face, document: dict[str, Any]) -> dict[str, Any]:
 def _accepting(face: Face) -> ScheduleService:
     """Return what accepts schedules, with jobs that name what only this face knows."""
     context, settings = face.context, face.context.settings
-    checks = PathChecks(root=settings.root, places=settings.places, sees_job=context.access.sees_job)
+    checks = PathChecks(root=settings.root, places=settings.places)
     names = FaceNames(face)
     return ScheduleService(settings.root, context.submissions, checks, context.registry, names=names)
 

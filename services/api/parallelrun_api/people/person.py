@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from typing import TYPE_CHECKING, Final, Literal, get_args
+
+import msgspec
+
+if TYPE_CHECKING:
+    from parallelrun_core.storage.path_rule import Places
 
 Scope = Literal["read", "submit", "admin"]
 """See; submit jobs and change one's own things; change everything, and make tokens."""
@@ -57,3 +62,9 @@ NOBODY: Final = Person(scopes=frozenset(), sees_all=False)
 """Whoever makes a request for which no token is needed."""
 CURRENT: Final[ContextVar[Person]] = ContextVar("person", default=Person())  # noqa: B039 - frozen
 """The person of the request that is being answered; outside of one, whoever runs the server."""
+
+
+def seen_places(places: Places) -> Places:
+    """Return where paths may be, for the person of the request: not in outputs of jobs that they don't see."""
+    owner = CURRENT.get().only_owner
+    return places if owner is None else msgspec.structs.replace(places, only_owner=owner)

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Path, Query, Response
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, clamped
+from parallelrun_api.people.person import seen_places
 from parallelrun_api.routes.files import logs_of
 from parallelrun_api.routes.responses import JobId, content, problems
 from parallelrun_api.views.failed_items import FailedItemFilter, failed_items
@@ -149,7 +150,7 @@ def read_input(
     stores are not read, since the server has no credentials for them (404)."""
     folder, settings = context.jobs.folder(job_id), context.settings
     _check_has_mini_batches(folder.record())
-    rule = PathRule(settings.root, settings.places, job_id)
+    rule = PathRule(settings.root, seen_places(settings.places), job_id)
     head = content_of(place_of(folder.path, mini_batch, number), rule)
     headers = {
         "Cache-Control": "private, no-cache",

@@ -11,6 +11,7 @@ from pydantic import Field
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.models import Asked
+from parallelrun_api.people.person import seen_places
 from parallelrun_api.routes.responses import problems
 from parallelrun_api.views.node_usage import by_machine, summed
 from parallelrun_api.views.shown import rfc3339
@@ -55,7 +56,7 @@ def check_nodes(context: Ctx, request: CheckRequest | None = None) -> Response:
     """Let each node find out what `parallelrun doctor` says of the machine that it runs on, and whether it can read
     these paths with its own credentials."""
     paths = (request or CheckRequest()).paths
-    Problems([*refusals(paths, PathRule(context.settings.root, context.settings.places))]).check()
+    Problems([*refusals(paths, PathRule(context.settings.root, seen_places(context.settings.places)))]).check()
     return json_answer(NodeCheckAsked(id=context.nodes.ask_to_check(paths)), 202)
 
 

@@ -14,6 +14,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import json_answer
+from parallelrun_api.people.person import seen_places
 from parallelrun_api.routes.files import outputs_of
 from parallelrun_api.routes.responses import JobId, document_body, problems
 from parallelrun_api.submission.upload import read_document
@@ -159,7 +160,7 @@ async def _bounded(document: object, context: Context) -> tuple[JobSpec, Bounds]
     with reading.locating_problems():
         await run_sync(context.submissions.check_inputs, reading.job)
         _check_near(reading.job)
-    return reading.job, _bounds(context, context.settings.places)
+    return reading.job, _bounds(context, seen_places(context.settings.places))
 
 
 def _bounds(context: Context, places: Places) -> Bounds:

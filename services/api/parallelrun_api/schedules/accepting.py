@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from parallelrun_api.people.person import CURRENT
+from parallelrun_api.people.person import CURRENT, seen_places
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.key_claims import KeyClaims
 from parallelrun_api.submission.upload import SubmittedForm
@@ -197,7 +197,7 @@ class ScheduleService:
             submitted=0,
             resumed=None,
             parent=None,
-            places=self._checks.places,
+            places=seen_places(self._checks.places),
             owner=CURRENT.get().owner,
         )
         if record.is_pipeline:

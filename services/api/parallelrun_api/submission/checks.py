@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from parallelrun_api.people.person import seen_places
 from parallelrun_core.code.source import is_there
 from parallelrun_core.errors import NotFound, Problem
-from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.limits.definition import limit_catalog
 from parallelrun_core.mltable.plan import plan_inputs
 from parallelrun_core.names.assets import INCLUDES, stored_code
-from parallelrun_core.pipelines.outputs import job_of_output
 from parallelrun_core.problems import Problems
-from parallelrun_core.retention.marks import Marks
 from parallelrun_core.spec import Input, JobSpec
 from parallelrun_core.spec.requirements import host_of
 from parallelrun_core.storage.interface import Trouble
 from parallelrun_core.storage.location import is_url
-from parallelrun_core.storage.path_rule import PathRule, Places, resolve
+from parallelrun_core.storage.path_rule import PathRule, Places
 from parallelrun_core.storage.stores import storage_of
 
 _PACKAGE_HOSTS: Final = (
@@ -48,13 +46,11 @@ class PathChecks:
     root: Path
     """The folder that the services share."""
     places: Places
-    """The places where all paths of jobs must be."""
-    sees_job: Callable[[str], bool] = lambda _: True
-    """Tells whether the person of the request sees a job, whose outputs may be inputs then."""
+    """The places where all paths of jobs must be, whoever submits them."""
 
     def rule(self) -> PathRule:
-        """Return what a job that is submitted now may use."""
-        return PathRule(self.root, self.places)
+        """Return what a job that the person of the request submits now may use."""
+        return PathRule(self.root, seen_places(self.places))
 
     def check(self, spec: JobSpec, *, has_zip: bool) -> None:
         """Make sure that a job can read its inputs and code and can write its output.
@@ -65,8 +61,7 @@ class PathChecks:
         rule = self.rule()
         code = _code(rule, spec, has_zip=has_zip)
         limits = _limits(self.root, spec)
-        inputs = *_inputs(rule, spec), *self._jobs(spec)
-        Problems([*code, *inputs, *_outputs(rule, spec), *_packages(rule, spec), *limits]).check()
+        Problems([*code, *_inputs(rule, spec), *_outputs(rule, spec), *_packages(rule, spec), *limits]).check()
         _check_tables(rule, spec)
 
     def check_inputs(self, spec: JobSpec) -> None:
@@ -76,7 +71,7 @@ class PathChecks:
             InvalidInput: with one problem for each wrong path.
         """
         rule = self.rule()
-        Problems([*_inputs(rule, spec), *self._jobs(spec)]).check()
+        Problems([*_inputs(rule, spec)]).check()
         _check_tables(rule, spec)
 
     def check_step(self, step_spec: JobSpec, *, has_zip: bool) -> None:
@@ -92,7 +87,7 @@ class PathChecks:
         """
         rule = self.rule()
         problems = Problems([*_inputs(rule, step_spec), *_outputs(rule, step_spec), *_packages(rule, step_spec)])
-        problems.problems.extend([*self._jobs(step_spec), *_limits(self.root, step_spec)])
+        problems.problems.extend(_limits(self.root, step_spec))
         is_in_zip = has_zip and bool(step_spec.code) and not os.path.isabs(step_spec.code)
         if is_in_zip and step_spec.additional_includes:
             problems.wrong(f"/{INCLUDES}", "the code is already sent as a zip", "put these files into it")
@@ -102,12 +97,6 @@ class PathChecks:
             problems.wrong("/resume_from", _NO_TAKEOVER, _REUSED)
         problems.check()
         _check_tables(rule, step_spec)
-
-    def _jobs(self, spec: JobSpec) -> Iterator[Problem]:
-        """Yield a problem for each input that is an output of a job which can't be read from: it was deleted, or the
-        person doesn't see it."""
-        yield from _hidden_jobs(self.root, spec, self.sees_job)
-        yield from _deleted_jobs(self.root, spec)
 
 
 def _code(rule: PathRule, spec: JobSpec, *, has_zip: bool) -> Iterator[Problem]:
@@ -149,35 +138,6 @@ def _inputs(rule: PathRule, spec: JobSpec) -> Iterator[Problem]:
         problem = _place(rule, pointer, fixed, pattern if name in listed else None)
         if problem := problem or _content(rule, pointer, job_input):
             yield problem
-
-
-def _hidden_jobs(root: Path, spec: JobSpec, sees_job: Callable[[str], bool]) -> Iterator[Problem]:
-    """Yield a problem for each input that is an output of a job which the person doesn't see."""
-    for name, job_input in spec.input_paths():
-        job_id = _job_of(root, job_input.path)
-        if job_id and not sees_job(job_id):
-            yield Problem(pointer=f"/inputs/{name}/path", message=f"there is no job {job_id}, whose output this is")
-
-
-def _deleted_jobs(root: Path, spec: JobSpec) -> Iterator[Problem]:
-    """Yield a problem for each input that is an output of a deleted job: a sweep may remove it before it is read."""
-    for name, job_input in spec.input_paths():
-        job_id = _job_of(root, job_input.path)
-        if job_id and Marks(JobFolder(root, job_id)).is_deleted:
-            message = f"job {job_id}, whose output this is, was deleted"
-            hint = f"`parallelrun job restore {job_id}` brings it back"
-            yield Problem(pointer=f"/inputs/{name}/path", message=message, hint=hint)
-
-
-def _job_of(root: Path, path: str) -> str:
-    """Return the job in whose outputs a path is, whatever links lead there; empty: it is elsewhere."""
-    if is_url(path):
-        return ""
-    try:  # not `os.path.realpath`, which fails where a folder becomes a link meanwhile
-        real_root, real_path = Path(os.fsdecode(resolve(os.fsencode(root)))), resolve(os.fsencode(path))
-    except (OSError, ValueError):  # whoever opens it says so
-        return job_of_output(root, f"{path}/")
-    return job_of_output(root, f"{path}/") or job_of_output(real_root, f"{os.fsdecode(real_path)}/")
 
 
 def _check_tables(rule: PathRule, spec: JobSpec) -> None:

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from parallelrun_api.people.person import CURRENT
+from parallelrun_api.people.person import CURRENT, seen_places
 from parallelrun_api.people.quotas import Quotas
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.code import code_is_whole, store_code, store_steps_code
@@ -330,7 +330,7 @@ class Submissions:
             code=prepared.code,
             spec=prepared.spec,
             notes=self.notes(upload.reading, prepared.spec),
-            places=self._checks.places,
+            places=seen_places(self._checks.places),
             origins=_origins(upload),
             owner=CURRENT.get().owner,
         )
