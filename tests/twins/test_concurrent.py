@@ -32,3 +32,8 @@ def test_answers_that_must_come_in_order_are_found() -> None:
     in_order = patch.multiple(ConcurrentInFlight, answered=InFlight.answered, _of=InFlight._of)
     with in_order, pytest.raises(LookupError, match="not the first in flight"):
         concurrent.test_concurrent_answers_come_in_any_order_and_one_for_another_worker_is_none()
+
+
+def test_second_deliveries_beside_the_first_in_one_worker_are_found() -> None:
+    with patch.object(ConcurrentInFlight, "has", always(False)), pytest.raises((AssertionError, ValueError)):
+        concurrent.test_concurrent_second_delivery_never_runs_beside_the_first()

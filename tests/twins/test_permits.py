@@ -8,10 +8,12 @@ from unittest.mock import patch
 import pytest
 
 from parallelrun_agent.permits.queue import PermitQueue
+from parallelrun_worker.script_api import permits as worker_permits
 from tests.integration.queue import test_permits as permits
 from tests.redis_server import RedisServer
 from tests.twins.sabotage import altered, always, expect_failure
 from tests.unit.agent import test_permit_queue as queues
+from tests.unit.worker import test_permits as of_scripts
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -47,3 +49,8 @@ def test_permits_that_go_to_who_asks_most_are_found() -> None:
 def test_permits_that_stay_with_a_dead_worker_are_found() -> None:
     with patch.object(PermitQueue, "end", always([])), expect_failure():
         queues.test_permit_queue_gives_back_all_of_a_worker_that_is_gone()
+
+
+def test_numbers_of_tokens_that_reach_the_agent_unseen_are_found() -> None:
+    with patch.object(worker_permits, "_whole", always(0)), pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        of_scripts.test_permit_for_what_is_no_number_of_tokens_is_refused_in_words("many")

@@ -66,6 +66,8 @@ def init(
     limit = f" --limit {folder / LIMIT_FILE}" if LIMIT_FILE in files else ""
     say(f"run it:     parallelrun run {folder / 'job.yml'}{limit} --output {folder / 'out'}")
     say(f"change it:  {folder / script}")
+    if any(path.startswith("src/test_") for path in files):
+        say(f"test it:    python -m pytest {(folder / script).parent}")
 
 
 def _of_a_kind(folder: Path, kind: str, *, data: str, where: str, result: Result | None) -> tuple[dict[str, str], str]:

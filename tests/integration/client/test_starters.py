@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from parallelrun.starter.kinds import kind_names
+
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.slow,
@@ -71,6 +73,20 @@ def test_starter_vllm_says_that_vllm_is_missing_and_how_to_get_it(tmp_path: Path
 
     assert done.returncode == 3, done.stderr
     assert "vllm can't be imported in the workers' Python: say environment: {pip: [vllm]} in the job" in done.stderr
+
+
+@pytest.mark.parametrize("kind", kind_names())
+def test_starter_has_a_test_of_its_script_that_passes_without_a_job(kind: str, tmp_path: Path) -> None:
+    written = command("init", tmp_path / "mine", "--kind", kind)
+    assert f"test it:    python -m pytest {tmp_path / 'mine' / 'src'}" in written.stderr
+
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "src"],
+        cwd=tmp_path / "mine", capture_output=True, text=True, check=False, timeout=240,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " passed" in done.stdout
 
 
 def test_starter_without_its_limit_says_how_to_give_it(tmp_path: Path) -> None:

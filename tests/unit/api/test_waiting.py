@@ -147,6 +147,18 @@ def test_each_condition_that_is_not_met_is_said_with_what_to_do(
     assert bool(advice) == bool(condition.advice)
 
 
+@pytest.mark.parametrize("waits_s, words", [
+    ({"openai": 83.0}, "its rate limits let calls through, one after another: it waits for openai 83 %: more nodes"),
+    ({}, "its rate limits let calls through"),
+])  # fmt: skip
+def test_a_job_that_waits_for_permits_says_for_which_and_how_long(waits_s: dict[str, float], words: str) -> None:
+    progress = Progress(scheduled=9, published=9, listing_done=True, waits_s=waits_s, waits_of_s=100.0)
+    conditions = conditions_of(situation(spec={"rate_limits": ["openai"]}, progress=progress), BERT)
+    [limits] = [each for each in conditions if each.name == "rate_limits"]
+    assert limits.text.startswith(words)
+    assert limits.state == "met", "calls go through, as fast as they may"
+
+
 def test_an_init_that_takes_long_is_shown_with_its_limit() -> None:
     progress = Progress(scheduled=9, published=9, workers=2, init_since=NOW - 300, init_limit_s=210.0)
     condition = unmet(nodes=(node(busy={MINE: 2}),), progress=progress)

@@ -260,9 +260,10 @@ def _limits(situation: Situation, _: Person) -> RunCondition | None:
     if situation.slowed_limits:
         name, wait_s = max(situation.slowed_limits.items(), key=lambda each: each[1])
         return _waits("rate_limits", f"the service behind the rate limit {name} takes no calls for {about(wait_s)}")
-    return (
-        _met("rate_limits", "its rate limits let calls through") if situation.record.spec.get("rate_limits") else None
-    )
+    if not situation.record.spec.get("rate_limits"):
+        return None
+    waits = situation.progress.waits_text()
+    return _met("rate_limits", f"its rate limits let calls through{waits and f', one after another: it {waits}'}")
 
 
 _CHECKS: Final[tuple[Check, ...]] = (
