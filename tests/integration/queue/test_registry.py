@@ -183,11 +183,19 @@ def test_a_drained_node_is_asked_to_leave_until_it_has_left(job: JobOnRedis) -> 
     assert nodes.drain("a").node == "a"
     assert nodes.beat(node("a", session="a-1"), lease_ms=60_000).leave
     assert not nodes.beat(node("b", session="b-1"), lease_ms=60_000).leave
-    assert not nodes.beat(node("a", session="a-2"), lease_ms=60_000).leave
     nodes.remove("a", "a-1")
     assert nodes.asked_to_leave() == set()
     with pytest.raises(NotFound, match="no node 'a'"):
         nodes.drain("a")
+
+
+def test_a_drained_node_that_was_killed_works_when_it_comes_back(job: JobOnRedis) -> None:
+    nodes = NodeRegistry(job.redis)
+    nodes.beat(node("a", session="a-1"), lease_ms=60_000)
+    nodes.drain("a")
+    job.redis.zadd(keys.NODES_ALIVE, {"a": job.registry.now() * 1000 - 1000})  # nothing was heard of it for a while
+    assert not nodes.beat(node("a", session="a-2"), lease_ms=60_000).leave
+    assert nodes.asked_to_leave() == set()
 
 
 def test_a_drained_node_of_a_compute_is_asked_by_the_name_that_its_provisioner_knows(job: JobOnRedis) -> None:

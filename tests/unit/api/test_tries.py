@@ -170,13 +170,28 @@ def test_a_window_has_the_same_from_tries_and_from_cells(
         assert np.abs(busy - about).max() <= 2 * rough.resolution_s
 
 
+def test_throughput_and_progress_count_the_same_items_of_a_job_that_sums_up(tmp_path: Path) -> None:
+    folder = JobFolder(tmp_path, "job_01kav3x8n2h7q5m9c4t6")
+    folder.create(JobRecord(job_id=folder.job_id, submitted=BEGIN - 1, code="", spec={}))
+    outcomes = [
+        msgspec.structs.replace(one(number, BEGIN + number, 0.5, 0), items=100, rows=10) for number in range(20)
+    ]
+    log = DecisionWriter(folder.path, 1)
+    log.add(outcomes)
+    log.sync()
+    log.close()
+    progress = Progress(items_done=200, items_failed=1800, items_short=1800)
+    assert sum(each.failed_items for each in outcomes) == progress.items_failed
+    assert sum(throughput(whole(folder), 100).items) == progress.items_decided
+
+
 def test_throughput_counts_each_once(made: tuple[JobFolder, list[Outcome]]) -> None:
     folder, outcomes = made
     shown = throughput(whole(folder), 100)
 
     assert len(shown.mini_batches) <= 100
     assert sum(shown.mini_batches) == COUNT
-    assert sum(shown.items) == sum(each.items - each.failed_items for each in outcomes)
+    assert sum(shown.items) == sum(each.items for each in outcomes)
     assert shown.start is not None
     start = datetime.fromisoformat(shown.start).timestamp()
     assert shown.first_try_s == pytest.approx(min(each.started for each in outcomes) - start, abs=0.01)

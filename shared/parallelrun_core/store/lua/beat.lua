@@ -27,6 +27,12 @@ for i = 1, #far, 2 do
   local lease = described and cjson.decode(described).lease_ms
   if lease and tonumber(far[i + 1]) > now + 2 * lease then redis.call('ZADD', KEYS[2], now + lease, far[i]) end
 end
+if redis.call('EXISTS', KEYS[4]) == 1 then
+  -- The agent that was drained under this name was killed before it could leave.
+  local described = redis.call('HGET', KEYS[1], ARGV[1])
+  local before = described and cjson.decode(described).session or ''
+  if before ~= '' and before ~= ARGV[4] then redis.call('SREM', KEYS[4], before) end
+end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 redis.call('ZADD', KEYS[2], now + ARGV[3], ARGV[1])
 local leave = redis.call('SISMEMBER', KEYS[4], ARGV[1])
