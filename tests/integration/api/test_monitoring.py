@@ -24,6 +24,8 @@ from parallelrun_core.retention.rules import Rules
 from parallelrun_core.storage.objects.meters import RequestCounts
 from parallelrun_core.store.nodes import NodeInfo, NodeRegistry
 from parallelrun_core.wire.states import NodeState
+from tests.cluster import Cluster
+from tests.object_servers.server import free_port
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -56,12 +58,7 @@ def rules() -> list[dict[str, Any]]:
 def test_every_name_and_label_that_is_asked_for_is_told(api: httpx.Client, redis: Redis, root: Path) -> None:
     retention_of(root).mkdir(exist_ok=True)
     write_report(root, SweepReport(at=1.0, rules=Rules(), removed={"jobs": Kind(count=1, bytes=2)}))
-    pressure = NodePressure(of="cgroup", cpu=0.25, io=0.5, memory=0.0)
-    node = NodeInfo(
-        node="a", session="a-1", host="h", pid=1, slots=4, busy=2, state=NodeState.READY, version="0.1.0",
-        started=1.0, jobs=[], pressure=pressure,
-    )  # fmt: skip
-    NodeRegistry(redis).beat(node, lease_ms=60_000)
+    NodeRegistry(redis).beat(a_node(), lease_ms=60_000)
     api.get("/v1/jobs")
     stores = CollectorRegistry()
     stores.register(StorageCollector(lambda: {("s3://a", "get"): RequestCounts()}))
@@ -111,3 +108,53 @@ def test_prometheus_understands_all_of_them(tmp_path: Path) -> None:
             ["promtool", "check", "rules", file], capture_output=True, text=True, timeout=60, check=False
         )
         assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+@pytest.mark.skipif(shutil.which("prometheus") is None, reason="needs Prometheus")
+def test_a_prometheus_scrapes_a_server_and_evaluates_every_alert(
+    api: httpx.Client, redis: Redis, tmp_path: Path
+) -> None:
+    NodeRegistry(redis).beat(a_node(), lease_ms=60_000)
+    settings = yaml.safe_load((DEPLOY / "prometheus" / "prometheus.yml").read_text())
+    settings["global"] = {"scrape_interval": "1s", "evaluation_interval": "1s"}
+    (scraped,) = settings["scrape_configs"]
+    scraped["static_configs"] = [{"targets": [f"{api.base_url.host}:{api.base_url.port}"]}]
+    (tmp_path / "prometheus.yml").write_text(yaml.safe_dump(settings))
+    shutil.copy(DEPLOY / "prometheus" / "parallelrun.rules.yml", tmp_path)
+    address = f"127.0.0.1:{free_port()}"
+    command = [
+        "prometheus", f"--config.file={tmp_path / 'prometheus.yml'}", f"--storage.tsdb.path={tmp_path / 'data'}",
+        f"--web.listen-address={address}",
+    ]  # fmt: skip
+    with (tmp_path / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as prometheus:
+        try:
+            with httpx.Client(base_url=f"http://{address}/api/v1/") as client:
+                Cluster.until(lambda: has_evaluated(client), "all alerts were evaluated", timeout_s=120)
+                for expression in expressions():
+                    answer = client.get("query", params={"query": expression})
+                    assert answer.json()["status"] == "success", answer.text
+                nodes = client.get("query", params={"query": 'sum(parallelrun_agents{state="ready"})'}).json()
+                assert [sample["value"][1] for sample in nodes["data"]["result"]] == ["1"]
+        finally:
+            prometheus.terminate()
+
+
+def has_evaluated(prometheus: httpx.Client) -> bool:
+    """Return whether the server was scraped, and every alert was evaluated without an error."""
+    try:
+        targets, rules_state = (prometheus.get(path).raise_for_status() for path in ("targets", "rules"))
+    except httpx.HTTPError:  # it is starting
+        return False
+    groups = rules_state.json()["data"]["groups"]
+    health = [rule["health"] for group in groups for rule in group["rules"]]
+    assert "err" not in health, groups
+    is_up = [each["health"] for each in targets.json()["data"]["activeTargets"]] == ["up"]
+    return is_up and health == ["ok"] * len(rules())
+
+
+def a_node() -> NodeInfo:
+    pressure = NodePressure(of="cgroup", cpu=0.25, io=0.5, memory=0.0)
+    return NodeInfo(
+        node="a", session="a-1", host="h", pid=1, slots=4, busy=2, state=NodeState.READY, version="0.1.0",
+        started=1.0, jobs=[], pressure=pressure,
+    )  # fmt: skip

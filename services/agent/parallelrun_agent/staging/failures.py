@@ -21,6 +21,9 @@ _LONG_NAME: Final = (
     "255. Rename that object, or leave it out with a pattern."
 )
 
+_LONGEST_URL: Final = 160
+"""In messages: lists of failed items have the whole name beside the first part of the message, which says why."""
+
 
 def disk_error_of(error: Exception, url: str) -> str:
     """Return what this node's disk says, which is nobody's fault; empty if it is about the object."""
@@ -30,15 +33,16 @@ def disk_error_of(error: Exception, url: str) -> str:
 
 def failure_of(error: Exception, url: str) -> Failure:
     """Why this object isn't here."""
+    name = url if len(url) <= _LONGEST_URL else f"{url[: _LONGEST_URL - 40]}…{url[-39:]}"
     if isinstance(error, Replaced):
-        return Failure("INPUT_CHANGED", f"{url} has been replaced since it was listed.")
+        return Failure("INPUT_CHANGED", f"{name} has been replaced since it was listed.")
     if isinstance(error, OSError):
         if error.errno in _IN_THE_WAY and error.filename != url:
-            return Failure("INPUT_UNREADABLE", f"{url} {_NEEDS_ITS_NAME}")
+            return Failure("INPUT_UNREADABLE", f"{name} {_NEEDS_ITS_NAME}")
         if error.errno == errno.ENAMETOOLONG:
-            return Failure("INPUT_UNREADABLE", f"{url} {_LONG_NAME}")
-        return Failure("INPUT_UNREADABLE", f"{url} can't be read: {error.strerror or error}")
-    return Failure("INPUT_UNREADABLE", f"{url} can't be read: {error}")
+            return Failure("INPUT_UNREADABLE", f"{name} {_LONG_NAME}")
+        return Failure("INPUT_UNREADABLE", f"{name} can't be read: {error.strerror or error}")
+    return Failure("INPUT_UNREADABLE", f"{name} can't be read: {error}")
 
 
 def too_large(size: int, max_bytes: int, beside: int) -> Failure:
