@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
@@ -57,6 +58,13 @@ class OidcServer:
         payload = {each: value for each, value in (plain | claims).items() if value is not None}
         by_default = "ES256" if isinstance(own_key, ec.EllipticCurvePrivateKey) else "RS256"
         return jwt.encode(payload, own_key, by_default, headers={"kid": key_id or own_id})
+
+    def signed(self, header: dict[str, Any], payload: str) -> str:
+        """A token with this header and payload (base64), signed with the own key."""
+        [key] = self._keys.values()
+        text = f"{base64.urlsafe_b64encode(json.dumps(header).encode()).rstrip(b'=').decode()}.{payload}"
+        signature = RSAAlgorithm(RSAAlgorithm.SHA256).sign(text.encode(), cast("rsa.RSAPrivateKey", key))
+        return f"{text}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}"
 
     def _document(self, path: str) -> dict[str, Any] | None:
         if path == "/.well-known/openid-configuration":

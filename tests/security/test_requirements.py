@@ -74,6 +74,10 @@ BAD_DOCKERFILES = [
     "FROM a\nADD git@h:x/y.git /x",
     "\ufeffADD https://h/x /x",
     "FROM a\r\nADD https://h/x /x\r\n",
+    "FROM a\nRUN <<'E\\'\nE\\\nAD\\\nD https://h/x /x",
+    "FROM a\nRUN <<'#'\nx \\\n#\nAD\\\nD https://h/x /x",
+    "FROM a\nRUN <<''\nx \\\n\nAD\\\nD ht\\\ntps:\\\n//h/x /x",
+    "FROM a\nRUN <<'#'\nx \\\n#\nONBUILD\\\n  AD\\\nD git\\\n@h:x /x",
 ]
 
 
@@ -81,6 +85,12 @@ BAD_DOCKERFILES = [
 def test_a_dockerfile_that_has_the_engine_fetch_something_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match="the Engine would fetch"):
         check_dockerfile(text.encode(), "Dockerfile")
+    check_dockerfile(b"FROM a\nRUN <<END\nadd words\nEND\nADD x /x\nCOPY <<E /y\nhttps://h\nE\n", "Dockerfile")
+
+
+def test_a_dockerfile_of_ever_so_many_lines_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="more than 20,000 lines"):
+        check_dockerfile(b"FROM a\nRUN <<E <<F\n" + b"ADD \\\n" * 170_000, "Dockerfile")
 
 
 def test_a_dockerfile_may_add_files_and_fetch_in_its_own_steps() -> None:

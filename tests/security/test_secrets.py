@@ -13,7 +13,7 @@ from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.masking import Mask
 from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
-from tests.security.attacks.words import ATTACKS, answers
+from tests.security.attacks.words import ATTACKS, JOINED_LOGS, answers, by_all_doors
 from tests.security.cluster_target import ClusterTarget
 
 FRAGMENT = "kX7q"
@@ -59,8 +59,8 @@ def cluster_with_secrets(tmp_path: Path, without: str = "") -> Cluster:
     (folder / "keys").mkdir(parents=True, mode=0o700)
     folder.chmod(0o700)
     (folder / "keys" / "pem").write_text(IN_FILE + "\n")
-    cluster = Cluster(api=True, slots=1, without=without, agent_flags=("--secrets-dir", str(folder)))
-    cluster.environments = {name: {"PARALLELRUN_SECRET_BILLING": CANARY} for name in cluster.nodes}
+    cluster = Cluster(api=True, slots=1, token="none", without=without, agent_flags=("--secrets-dir", str(folder)))
+    cluster.environments |= {name: {"PARALLELRUN_SECRET_BILLING": CANARY} for name in cluster.nodes}
     return cluster
 
 
@@ -76,7 +76,8 @@ def check_secrets(
     with cluster_with_secrets(tmp_path, without) as cluster:
         target = ClusterTarget(cluster)
         for where in places:
-            told = [*answers(target, SCRIPT.replace("WHERE", repr(where)), **JOB)]
+            told = [*answers(target, SCRIPT.replace("WHERE", repr(where)), **JOB), *by_all_doors(target)]
+            assert {f"the artifact {log}" for log in JOINED_LOGS} <= {name for name, _ in told}
             assert any("ValueError" in text and "***" in text for _, text in told) or without, told
             assert [name for name, text in told if FRAGMENT in text] == []
             assert [path for path in files_below(cluster.folder(target.job_id).path) if has_secret(path)] == []
@@ -95,7 +96,7 @@ def has_secret(path: Path) -> bool:
 
 @pytest.mark.integration
 def test_what_attackers_read_of_a_failed_job_has_none_of_its_variables() -> None:
-    with Cluster(api=True) as cluster:
+    with Cluster(api=True, token="none") as cluster:
         target = ClusterTarget(cluster)
         assert ATTACKS[1].play(target) == ""
         record = cluster.folder(target.job_id).path / "job.json"

@@ -13,7 +13,9 @@ from msgspec.structs import replace
 from parallelrun_core.storage.path_rule import PathRule, Places
 from tests.security import test_master_paths as master_paths
 from tests.security import test_paths as paths
-from tests.twins.sabotage import expect_failure, replaced, without
+from tests.twins.sabotage import expect_failure, nothing, replaced, without
+from tests.unit.core import test_code_source as code_source
+from tests.unit.core import test_spec as spec
 
 MAKE_RULE = PathRule.__init__
 OF_TEXTS = {name for name in paths.BY_NAME if name.startswith(("spellings of", "a datastore whose"))}
@@ -67,3 +69,14 @@ def test_a_rule_that_takes_all_jobs_for_one_user_is_found(tmp_path: Path) -> Non
 def test_a_reader_of_a_master_that_opens_anything_is_found(kind: str, tmp_path: Path) -> None:
     with without("paths.bounds"), expect_failure():
         master_paths.check_readers(kind, tmp_path)
+
+
+def test_a_zip_beside_the_code_of_any_number_of_files_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = code_source.work_in(tmp_path)
+    with replaced("parallelrun_core.code.source:_check_number", nothing), expect_failure():
+        code_source.check_zipped_files(work, monkeypatch)
+
+
+def test_keys_that_are_no_texts_are_found() -> None:
+    with replaced("parallelrun_core.untrusted.bounded_yaml:_as_text", lambda key: key), expect_failure():
+        spec.test_keys_are_texts_also_those_that_look_like_something_else()

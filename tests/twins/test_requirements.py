@@ -23,3 +23,9 @@ def test_a_dockerfile_in_which_no_url_is_looked_for_is_found(text: str) -> None:
         replaced(f"{dockerfile_check.__name__}:_may_be_url", always(False)),
     ):
         requirements.test_a_dockerfile_that_has_the_engine_fetch_something_is_refused(text)
+
+
+@pytest.mark.parametrize("text", [text for text in requirements.BAD_DOCKERFILES if "<<" in text])
+def test_a_dockerfile_whose_texts_are_taken_for_instructions_is_found(text: str) -> None:
+    with replaced("parallelrun_core.code.dockerfile_check:_adding_line", always("")), expect_failure():
+        requirements.test_a_dockerfile_that_has_the_engine_fetch_something_is_refused(text)

@@ -115,3 +115,8 @@ def test_a_server_that_checks_no_signature_is_found() -> None:
 
     with OidcServer() as provider, sabotage.replaced("jwt:decode", careless), expect_failure():
         oidc.test_only_what_the_provider_has_signed_with_a_key_of_its_own_counts(provider)
+
+
+def test_a_secret_that_is_taken_for_a_key_is_found() -> None:
+    with sabotage.replaced("parallelrun_api.people.oidc:_signs", sabotage.always(True)), sabotage.expect_failure():
+        oidc.check_published_secret()

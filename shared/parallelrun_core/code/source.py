@@ -184,9 +184,7 @@ def _zip_of(
             archive.writestr(zipfile.ZipInfo(f"{folder.name}/", _SOME_DATE), b"")
             both = replace(ignored, of_include=ignored_in(top), below=f"{folder.name}/")
             for number, (parts, mode, file) in enumerate(files_below(top, both, leave_out), 1):
-                if number > MOST_ZIPPED_FILES:
-                    message = f"{folder} has more than {MOST_ZIPPED_FILES:,} files"
-                    raise InvalidInput.at(pointer, message, LEAVE_OUT_HINT)
+                _check_number(number, folder, pointer)
                 member = zipfile.ZipInfo("/".join((folder.name, *parts)), _SOME_DATE)
                 member.external_attr = (stat.S_IFREG | (0o755 if mode & 0o100 else 0o644)) << 16
                 with archive.open(member, "w") as target:
@@ -198,3 +196,8 @@ def _zip_of(
                         target.write(chunk)
         packed.seek(0)
         yield packed
+
+
+def _check_number(number: int, folder: Path, pointer: str) -> None:
+    if number > MOST_ZIPPED_FILES:
+        raise InvalidInput.at(pointer, f"{folder} has more than {MOST_ZIPPED_FILES:,} files", LEAVE_OUT_HINT)

@@ -99,6 +99,41 @@ def test_only_what_the_provider_has_signed_with_a_key_of_its_own_counts(provider
             admitted(oidc, token)
 
 
+def test_a_token_that_names_or_brings_a_key_of_its_own_is_refused(provider: OidcServer) -> None:
+    oidc = oidc_of(provider)
+    assert admitted(oidc, provider.token()) == "anna"
+    with OidcServer() as evil:
+        forged = evil.token(iss=provider.issuer)
+        head, payload, _ = forged.split(".")
+        own = json.loads(base64.urlsafe_b64decode(head + "=="))
+        published = fetch_json(f"{evil.issuer}/keys")["keys"][0]
+        for names in (
+            {"jku": f"{evil.issuer}/keys"}, {"x5u": f"{evil.issuer}/keys"}, {"jwk": published}, {"x5c": ["MIIB"]},
+            {"kid": f"{evil.issuer}/keys"}, {"kid": "../../dev/null"}, {"kid": ""}, {"kid": None}, {"kid": 7},
+            {"crit": ["exp"]}, {"b64": False, "crit": ["b64"]},
+        ):  # fmt: skip
+            evil_token = evil.signed({**own, **names}, payload)
+            with pytest.raises(Unauthorized):
+                admitted(oidc, evil_token)
+        assert evil.asked == ["/keys"], "nobody but the test has asked for its keys"
+
+
+def test_a_secret_that_is_published_by_mistake_signs_nothing() -> None:
+    check_published_secret()
+
+
+def check_published_secret() -> None:
+    """Sign with what a provider has published beside its keys."""
+    secret = b"a-secret-of-thirty-two-characters"
+    shared = {"kty": "oct", "kid": "shared", "alg": "HS256", "k": base64.urlsafe_b64encode(secret).decode().rstrip("=")}
+    with OidcServer() as provider:
+        published = fetch_json(f"{provider.issuer}/keys")["keys"]
+        oidc = oidc_of(provider)
+        oidc.fetch = lambda url: {"keys": [*published, shared]} if url.endswith("/keys") else fetch_json(url)
+        assert admitted(oidc, provider.token()) == "anna"
+        assert "shared" not in oidc._keys
+
+
 def _signed_with(secret: bytes, provider: OidcServer) -> str:
     """A token of HS256 whose secret is the public key, which libraries once took for the provider's."""
     import hashlib

@@ -71,6 +71,13 @@ def two_people(target: Target) -> Iterator[tuple[PersonAtDoors, PersonAtDoors]]:
 
 
 @contextmanager
+def person_of(target: Target) -> Iterator[PersonAtDoors]:
+    """Whoever has the token of a target, at both doors."""
+    with _person(target, "", target.token) as person:
+        yield person
+
+
+@contextmanager
 def _person(target: Target, name: str, token: str) -> Iterator[PersonAtDoors]:
     with (
         HttpUser(target.url, token) as user,

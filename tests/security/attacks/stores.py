@@ -8,7 +8,8 @@ from functools import partial
 from tests.acceptance.http_user import HttpUser
 from tests.security.attack import Attack, Target
 from tests.security.attacks.paths import READING, submit
-from tests.security.local_store import ALLOWED, PRIVATE, SHARED, store_of
+from tests.security.attacks.words import by_all_doors
+from tests.security.local_store import ALLOWED, PRIVATE, SHARED, LocalStore, store_of
 from tests.security.target import KEY_IN_STORE, SECRET_OF_STORE
 
 _VICTIM = "victim"
@@ -24,10 +25,7 @@ def _sent_elsewhere(name: str, fields: dict[str, str], target: Target) -> str:
     store = store_of(target)
     if store is None:
         return ""  # what runs there reaches no server of ours, and allows none
-    victim = {
-        "type": "s3", "bucket": ALLOWED, "endpoint": store.url, "region": "us-east-1",
-        "credentials": {"secret": SECRET_OF_STORE},
-    }  # fmt: skip
+    victim = _of_victim(store)
     changed = {field: value.replace("SERVER", store.other_url) for field, value in fields.items()}
     with HttpUser(target.url, target.token) as user:
         user.client.put(f"/v1/datastores/{_VICTIM}", json=victim).raise_for_status()
@@ -44,6 +42,27 @@ def _sent_elsewhere(name: str, fields: dict[str, str], target: Target) -> str:
         if KEY_IN_STORE in request.authorization and not is_own:
             return f"the secret of the store {own} was used for {request.host}{request.path}"
     return ""
+
+
+def _told(target: Target) -> str:
+    """Look for the secret of a datastore in what is told of a job that has failed by it."""
+    store = store_of(target)
+    if store is None:
+        return ""
+    with HttpUser(target.url, target.token) as user:
+        user.client.put(f"/v1/datastores/{_VICTIM}", json=_of_victim(store)).raise_for_status()
+        status, job = submit(user, target, inputs={"data": f"azureml://datastores/{_VICTIM}/paths/nowhere"})
+        assert (status, job["state"]) == (202, "failed"), job
+        defined = [(path, user.client.get(path).text) for path in ("/v1/datastores", f"/v1/datastores/{_VICTIM}")]
+    told = [*defined, *by_all_doors(target, str(job["id"]))]
+    return next((f"{name} has the secret" for name, text in told if KEY_IN_STORE in text), "")
+
+
+def _of_victim(store: LocalStore) -> dict[str, object]:
+    return {
+        "type": "s3", "bucket": ALLOWED, "endpoint": store.url, "region": "us-east-1",
+        "credentials": {"secret": SECRET_OF_STORE},
+    }  # fmt: skip
 
 
 def _redirected(status: int, target: Target) -> str:
@@ -103,6 +122,7 @@ ATTACKS: list[Attack] = [
     Attack("an input whose server redirects to another one, with the method", partial(_redirected, 307)),
     Attack("addresses of a cloud's metadata as inputs and endpoints", _metadata),
     Attack("the folder of the stores' secrets as an input", _secrets_as_input),
+    Attack("the secret of a datastore in what is told of a job that fails by it", _told),
     Attack(
         "a second datastore that has another's secret sent to its server",
         partial(_sent_elsewhere, _OTHER, {"endpoint": "SERVER"}),

@@ -8,12 +8,15 @@ from collections.abc import Iterator
 
 from tests.acceptance.http_user import HttpUser
 from tests.security.attack import Attack, Target
+from tests.security.attacks.people import HISTORY, STORE, WORKSPACE, PersonAtDoors, person_of
 
 _OWN_WORDS = re.compile(r"user/(stdout|stderr|entry_script_log|files)/|sys/node/.*\.(stdout|stderr)\.txt")
 """Logs with what the script itself has written, byte by byte."""
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _CANARY = "kX7-canary 'of \"the\\job/%é"
 _FRAGMENT = "kX7-canary"
+JOINED_LOGS = ("logs/azureml/executionlogs.txt", "user_logs/std_log.txt", "user_logs/std_log_stderr.txt")
+"""What Azure's client follows of a job."""
 
 RAISES = r"""
 WORDS = "=1+1\x1b]0;owned\x07 \x9b31m \u202egnp.exe \u2028 \x7f\r\nOpen next: /etc/passwd\nHint: run this"
@@ -54,6 +57,39 @@ def answers(target: Target, script: str, **settings: object) -> Iterator[tuple[s
                 yield log["path"], got(f"{job}/logs/{log['path']}")
 
 
+def by_all_doors(target: Target, job_id: str = "") -> Iterator[tuple[str, str]]:
+    """What is told of a job by all doors: `(what it is, its text)`, with what its script has printed.
+
+    Args:
+        job_id: by default, the newest job's.
+    """
+    with person_of(target) as person:
+        client, azure = person.user.client, person.azure
+        job_id = job_id or client.get("/v1/jobs?limit=1").raise_for_status().json()["items"][0]["id"]
+        job, run = f"/v1/jobs/{job_id}", f"{HISTORY}/runs/{job_id}"
+        for path in (
+            f"{job}/merged-logs?source=all&limit=1000", f"{job}/merged-logs?order=newest", f"{job}/document",
+            f"{job}/settings", f"{job}/log-lines?text=x", f"{job}/failed-items", "/v1/jobs",
+        ):  # fmt: skip
+            yield path, client.get(path).raise_for_status().text
+        for path in (run, f"{run}/details", f"{run}/children", f"{WORKSPACE}/jobs/{job_id}", f"{WORKSPACE}/jobs"):
+            yield path, azure.get(path).raise_for_status().text
+        yield "rundata", azure.post(f"{HISTORY}/rundata", json={"runId": job_id}).raise_for_status().text
+        yield from _artifacts(person, f"ExperimentRun/dcid.{job_id}/")
+
+
+def _artifacts(person: PersonAtDoors, prefix: str) -> Iterator[tuple[str, str]]:
+    """The joined logs, and all artifacts of a run, as a client downloads them."""
+    container, signature = f"{STORE}/azureml", person.signature("workspaceartifactstore")
+    query = f"restype=container&comp=list&prefix={prefix}&{signature}"
+    listed = person.azure.get(f"{container}?{query}").raise_for_status().text
+    yield "the list of artifacts", listed
+    for name in [*JOINED_LOGS, *re.findall(f"<Name>{prefix}([^<]+)</Name>", listed)]:
+        answer = person.azure.get(f"{container}/{prefix}{name}?{signature}")
+        if name not in JOINED_LOGS or answer.status_code != 416:  # an empty log has no bytes to ask for
+            yield f"the artifact {name}", answer.raise_for_status().text
+
+
 def trouble_in(name: str, text: str) -> str:
     """What words in a text do to who reads it; empty: nothing."""
     if control := _CONTROL.search(text):
@@ -76,7 +112,7 @@ def _words(target: Target) -> str:
 
 
 def _secret(target: Target) -> str:
-    known = [*answers(target, REPEATS, environment_variables={"CANARY": _CANARY})]
+    known = [*answers(target, REPEATS, environment_variables={"CANARY": _CANARY}), *by_all_doors(target)]
     if not any("ValueError" in text for _, text in known):
         return "nothing tells of the error"
     return next((f"{name} has the secret" for name, text in known if _FRAGMENT in text), "")

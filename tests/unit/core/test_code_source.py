@@ -32,6 +32,11 @@ def step(**changes: object) -> dict[str, object]:
 
 @pytest.fixture
 def work(tmp_path: Path) -> Path:
+    return work_in(tmp_path)
+
+
+def work_in(tmp_path: Path) -> Path:
+    """A folder with code, and with what is to be beside it."""
     files = {
         "src/main.py": "main",
         "src/.amlignore": "*.tmp\n/lib/secret.py\n",

@@ -163,11 +163,17 @@ class Oidc:
             url = self.provider.keys_url or str(self.fetch(_configuration_of(self.provider.issuer))["jwks_uri"])
             _check_url(url)
             keys = jwt.PyJWKSet.from_dict(dict(self.fetch(url))).keys
-            self._keys = {key.key_id or "": key for key in keys if key.public_key_use in (None, "sig")}
+            self._keys = {key.key_id or "": key for key in keys if _signs(key)}
         except (OSError, ValueError, KeyError, TypeError, jwt.PyJWTError) as error:
             log.warning("oidc_keys_unavailable", issuer=self.provider.issuer, error=str(error))
         finally:
             self._fetched_at = self.clock()
+
+
+def _signs(key: jwt.PyJWK) -> bool:
+    """Return whether a published key is for signatures, and for such as nobody but the provider can make: a secret that
+    is published by mistake would let anybody in."""
+    return key.public_key_use in (None, "sig") and key.algorithm_name in _ALGORITHMS
 
 
 def fetch_json(url: str) -> Mapping[str, Any]:
