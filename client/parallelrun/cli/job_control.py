@@ -83,7 +83,7 @@ def resume(
     url: Url = "",
     token: Token = "",
 ) -> None:
-    """Continue a failed or canceled job. Its mini-batches that have no result yet are run.
+    """Continue a job that has failed, was canceled or is paused. Its mini-batches that have no result yet are run.
 
     It runs the code as it was submitted. To run changed code, create a new job with `job create --resume-from ID`.
     """
