@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from parallelrun_core.checks.data_preview import InputPreview
+    from parallelrun_core.spec import JobSpec
+
+_TABLE_FILE: Final = "MLTable"
 
 
 def add_preview(group: typer.Typer) -> None:
@@ -45,7 +48,6 @@ def preview_command(
     import msgspec
 
     from parallelrun.cli.output import dump
-    from parallelrun.job_file.preview import spec_for
     from parallelrun.job_file.reading import read_job_file
     from parallelrun.progress.text import clean
     from parallelrun.resources.names import own_names
@@ -87,8 +89,6 @@ def _lines(input_preview: InputPreview) -> Iterator[str]:
     yield f"input {input_preview.name}: {input_preview.path}"
     yield f"  {least}{counted(input_preview.files, 'file')}, {least}{mini_batches}"
     if input_preview.read is not None:
-        from parallelrun.job_file.preview import in_one_line
-
         yield f"  read as if the job had: transformations: [{{{in_one_line(input_preview.read)}}}]"
     if input_preview.kind == "files":
         yield "  run() gets paths of files:"
@@ -120,3 +120,25 @@ def _table_lines(input_preview: InputPreview) -> Iterator[str]:
 
 def _cell(value: str | None) -> str:
     return "null" if value is None else value
+
+
+def spec_for(path: str, read: dict[str, Any] | None = None) -> JobSpec:
+    """Make a job spec whose only input is this path, for a preview of it.
+
+    Raises:
+        InvalidInput: no job can have such an input.
+    """
+    from parallelrun_core.intake.reading import read_job
+
+    is_table_file = Path(path).name == _TABLE_FILE or (Path(path) / _TABLE_FILE).is_file()
+    job_input: dict[str, Any] = {"path": path, "type": "mltable" if is_table_file else "uri_folder"}
+    if read:
+        job_input["transformations"] = [read]
+    return read_job({"entry_script": "preview.py", "inputs": {"data": job_input}}, folder=Path.cwd()).job
+
+
+def in_one_line(step: dict[str, Any]) -> str:
+    """Write a step as YAML on one line."""
+    import json
+
+    return ", ".join(f"{name}: {json.dumps(options or {}, ensure_ascii=False)}" for name, options in step.items())

@@ -114,9 +114,9 @@ def _found(folder: Path, where: str) -> tuple[SampleData, str]:
     Raises:
         InvalidInput: there is nothing.
     """
+    from parallelrun.cli.data_preview import in_one_line, spec_for
     from parallelrun.cli.output import say
     from parallelrun.errors import InvalidInput
-    from parallelrun.job_file.preview import in_one_line, spec_for
     from parallelrun_core.checks.data_preview import preview
 
     _from(folder, where)

@@ -1,5 +1,5 @@
 """Job files of a user: read and checked before a job is run here or sent.
 
 `reading.py` reads a file in any spelling, `positions.py` says where in it a field is, `plan.py` counts what a job would
-do, `preview.py` makes the job of a preview of data, and `replay.py` that of one mini-batch of an earlier job.
+do, and `replay.py` makes the job of one mini-batch of an earlier job.
 """

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from parallelrun.progress.speed import Speed
 from parallelrun.progress.text import describe, waiting_words
 from parallelrun.progress.widget import drawn, drawn_job, text_of
+from parallelrun_core.wire.pace import Speed
 from parallelrun_core.wire.progress import Progress
 
 if TYPE_CHECKING:

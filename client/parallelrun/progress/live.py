@@ -14,9 +14,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from parallelrun.progress.speed import Speed
 from parallelrun.progress.steps import describe_running, describe_step, most_urgent
 from parallelrun.progress.text import clean, clock, counts, describe, done_of, mini_batches, pace, waiting_words
+from parallelrun_core.wire.pace import Speed
 from parallelrun_core.wire.progress import Progress
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Self, TextIO
 
-from parallelrun.progress.speed import Speed
 from parallelrun.progress.steps import describe_pipeline, describe_step
 from parallelrun.progress.text import clean, describe, waiting_words
+from parallelrun_core.wire.pace import Speed
 from parallelrun_core.wire.progress import Progress
 
 if TYPE_CHECKING:

@@ -160,7 +160,6 @@ def build_context(settings: ApiSettings) -> Context:
     quotas = Quotas(settings.root, registry, client, settings.sealing_key)
     submissions = Submissions(settings.root, catalog, checks, client, floor, quotas=quotas)
     assets = AssetService(settings.root, settings.places, lambda: settings.site, check_seen=access.check_job_seen)
-    schedules = ScheduleService(settings.root, submissions, checks, registry, names=assets.names)
     feeds = Feeds(EventStreams(settings.redis_login, wait_s=WAIT_S), jobs.has_ended)
     connections = Connections(_connection_limits(settings))
     waits = _waits(settings, client, registry, views=job_views, nodes=nodes, floor=floor, access=access, quotas=quotas)
@@ -182,7 +181,7 @@ def build_context(settings: ApiSettings) -> Context:
         datastores=DatastoreService(settings.root, settings.places, registry),
         limits=DefinitionService("limit", limit_catalog(settings.root), read_limit),
         assets=assets,
-        schedules=schedules,
+        schedules=ScheduleService(settings.root, submissions, checks, registry, names=assets.names),
         endpoints=Endpoints(settings.root, submissions, checks, names=assets.names),
         metrics=ServerMetrics(
             ClusterCollector(job_views, registry, nodes, settings.root, lambda: feeds.watchers, floor=floor),

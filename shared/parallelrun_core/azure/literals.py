@@ -8,7 +8,7 @@ from typing import Any
 
 from parallelrun_core.azure.findings import DocumentLocation, Findings, quoted
 from parallelrun_core.azure.v2_models import LITERAL_TYPES, GivenInput
-from parallelrun_core.spec.literal_values import of_type
+from parallelrun_core.spec.fields import of_type
 
 
 def read_literal(

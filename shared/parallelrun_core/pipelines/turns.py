@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.pipelines.records import StepRecord
+from parallelrun_core.spec.fields import of_type
 from parallelrun_core.spec.later_inputs import LaterInput, PipelineInput, StepInput, StepOutput
-from parallelrun_core.spec.literal_values import of_type
 from parallelrun_core.spec.pipeline import MAX_TURNS, Condition, Loop, PipelineSpec, Step
 from parallelrun_core.storage.location import is_url
 

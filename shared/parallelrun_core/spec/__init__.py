@@ -6,8 +6,7 @@ later_inputs.py    inputs of its steps that are known only later
 command.py         jobs with a shell command in place of an entry script
 shell_words.py     what a command's expressions become, whatever quotes are around them
 unused_fields.py   fields that have no effect because of others
-fields.py          types of some fields: inputs, outputs, sizes
-literal_values.py  inputs that are numbers, strings or truth values
+fields.py          types of some fields: inputs with their values, outputs, sizes
 environment.py     the field `environment`: packages, and the image of nodes
 user_arguments.py  `program_arguments`: the user's part of the entry script's `sys.argv`
 arguments.py       what the engine puts around it

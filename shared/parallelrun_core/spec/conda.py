@@ -1,10 +1,17 @@
-"""Conda environments as requirements with packages of PyPI that are equivalent."""
+"""Conda environments as requirements with packages of PyPI that are equivalent.
+
+That approximates what conda would install: no package of conda's is. What differs by name is in `conda_packages.toml`;
+every other package is taken to have the same name on PyPI.
+"""
 
 from __future__ import annotations
 
 import re
 import sys
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 from parallelrun_core.spec.requirements import index_option, parse_requirement, requirement_lines
@@ -14,19 +21,6 @@ _COMPARISON: Final = re.compile(r"(==|>=|<=|!=|~=|>|<|=)\s*([\w.*+!]+)")
 OLDEST_PYTHON: Final = 8
 """The workers need Python 3.8 or newer."""
 _PYTHON: Final = re.compile(r"[0-9]+(\.[0-9]+){0,2}")
-_OTHER_NAMES: Final = {
-    "dask-core": "dask", "matplotlib-base": "matplotlib", "msgpack-python": "msgpack", "opencv": "opencv-python",
-    "py-opencv": "opencv-python", "py-xgboost": "xgboost", "pytables": "tables", "python-graphviz": "graphviz",
-    "pytorch": "torch", "pytorch-cpu": "torch", "ruamel_yaml": "ruamel.yaml", "seaborn-base": "seaborn",
-    "tensorflow-base": "tensorflow",
-}  # fmt: skip
-_NOT_NEEDED: Final = frozenset({"pip", "nomkl", "cpuonly", "ca-certificates", "certifi-win32"})
-_ONLY_CONDA: Final = frozenset({
-    "cuda", "cudatoolkit", "cudnn", "ffmpeg", "gcc", "gdal", "gfortran", "git", "gxx", "make", "nccl", "nodejs",
-    "openjdk", "openmpi", "openssl", "pytorch-cuda", "r-base", "zlib", "faiss",
-})  # fmt: skip
-_ONLY_CONDA_PREFIXES: Final = ("_", "cuda-", "gcc_", "gxx_", "lib", "r-")
-_LIBRARIES_ON_PYPI: Final = frozenset({"libcst", "librosa", "libsass", "libtmux"})
 VARIABLE: Final = re.compile(r"\$\{\w+\}")
 """What installers replace by the value of an environment variable, which may be a password."""
 
@@ -116,13 +110,20 @@ def _requirement(entry: str) -> list[str]:
     if match is None:
         raise ValueError(f"{entry!r} is not a package")
     name = match["name"].lower()
-    if name in _NOT_NEEDED or name == "python":
+    table = _packages()
+    if name in table["not_needed"] or name == "python":
         return []
-    if name in _ONLY_CONDA or (name.startswith(_ONLY_CONDA_PREFIXES) and name not in _LIBRARIES_ON_PYPI):
+    is_library = name.startswith(tuple(table["only_conda_prefixes"])) and name not in table["on_pypi_all_the_same"]
+    if name in table["only_conda"] or is_library:
         raise ValueError(
             f"the conda package {name!r} is not on PyPI; the environment is built with packages from there only"
         )
-    return [parse_requirement(_OTHER_NAMES.get(name, name) + _version(name, match["version"] or "")).text]
+    return [parse_requirement(table["pypi_names"].get(name, name) + _version(name, match["version"] or "")).text]
+
+
+@cache
+def _packages() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name("conda_packages.toml").read_text(encoding="utf-8"))
 
 
 def _version(name: str, text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, Self
@@ -29,6 +30,7 @@ _MAX_NAME_BYTES: Final = 255
 _SIZE: Final = re.compile(r"(?P<rows>rows:)?(?P<number>[0-9]+)(?P<suffix>kb|mb|gb)?", re.IGNORECASE)
 _FACTORS: Final = {"": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30}
 _MAX_SIZE: Final = 1 << 40
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,18}")
 _SIZE_FORMS: Final = "must be a whole number, or a string such as '1mb', 'rows:500' or 'auto'"
 _LOOSE_SIZE: Final = re.compile(
     r"\s*(\d+)(\.\d+)?\s*(rows?|files?|bytes?|b|[kmg](?:i?b|(?:ilo|ega|iga)bytes?)?)\s*", re.I
@@ -290,3 +292,28 @@ class Budget(Strict):
 
     usd: float = Field(gt=0, le=MOST_USD)
     """US dollars."""
+
+
+def of_type(kind: str | None, value: bool | int | float | str) -> bool | int | float | str:
+    """A literal in its declared type: `1e-4`, for example, is a string in YAML 1.1.
+
+    Args:
+        kind: `string`, `number`, `integer` or `boolean`; None: the value is returned unchanged.
+
+    Raises:
+        ValueError, OverflowError: it isn't of that type.
+    """
+    match kind, value:
+        case ("string", _):
+            return str(value)
+        case ("boolean", bool()) | (None, _):
+            return value
+        case ("boolean", str()) if value.lower() in {"true", "false"}:
+            return value.lower() == "true"
+        case ("boolean", _) | (_, bool()):
+            raise ValueError
+    if isinstance(value, str):
+        value = int(value) if _WHOLE.fullmatch(value) else float(value)
+    if not math.isfinite(value) or (kind == "integer" and value != int(value)):
+        raise ValueError
+    return int(value) if kind == "integer" else value

@@ -15,7 +15,7 @@ class Scheme(NamedTuple):
     canonical: str
     """The scheme that stands for this one in addresses of objects."""
     is_container_first: bool = False
-    """Whether the host is `CONTAINER@ACCOUNT`."""
+    """True: the host is `CONTAINER@ACCOUNT`."""
     endpoints: tuple[str, ...] = ()
     """Environment variables with the URL of a server to ask instead, the one that counts first."""
 

@@ -7,12 +7,10 @@ their figures from here, so that none of them counts what an earlier run of the 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
-
-if TYPE_CHECKING:
-    from parallelrun_core.wire.progress import Progress
 
 _SHORTEST_S: Final = 1.0
 """A pace that was measured for less time is chance."""
@@ -121,3 +119,32 @@ def _per_s(count: int, progress: Progress, now: float) -> float | None:
     gap_s = max(0.0, now - progress.recent_to - _usual_gap_s(progress))
     lasted = progress.recent_to - progress.recent_from + gap_s
     return count / lasted if count and progress.recent_from and lasted >= _SHORTEST_S else None
+
+
+class Speed:
+    """The speed of a job right now, and the time that it will take, for a client that gets its counts as they come.
+
+    The answers are for the moment of the question, not of the last change, so a job that stands still is seen to slow
+    down. Clocks of the server and of the client's machine need not agree.
+    """
+
+    def __init__(self) -> None:
+        self._progress = Progress()
+        self._came_at = 0.0
+
+    def add(self, now: float, progress: Progress) -> None:
+        """Note the counts at this time of the monotonic clock."""
+        if progress.recent_to != self._progress.recent_to:
+            self._came_at = now
+        self._progress = progress
+
+    def items_per_s(self, now: float) -> float | None:
+        """Items decided per second; None while it is too early to tell."""
+        return items_per_s(self._progress, self._server_time(now))
+
+    def left_s(self, now: float, progress: Progress) -> float | None:
+        """Seconds until everything is decided at this speed; None while the total or the speed isn't known."""
+        return left_s(progress, self._server_time(now))
+
+    def _server_time(self, now: float) -> float:
+        return self._progress.recent_to + now - self._came_at

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 from parallelrun.cli import main
+from parallelrun.cli.data_preview import spec_for
 from parallelrun.cli.exit_codes import ExitCode
 from parallelrun.doctor import job as doctor_job
 from parallelrun.doctor.job import rows
-from parallelrun.job_file.preview import spec_for
 from parallelrun.job_file.reading import read_job_file
 from parallelrun_core.checks.data_preview import Bounds, preview
 from parallelrun_core.storage.path_rule import Places

@@ -16,8 +16,8 @@ from parallelrun.cli.output import say
 from parallelrun.progress.display import display_on
 from parallelrun.progress.live import LiveDisplay
 from parallelrun.progress.plain import PlainDisplay
-from parallelrun.progress.speed import Speed
 from parallelrun.progress.text import chosen_size, clean, clock, describe, done_of, duration, rate, size
+from parallelrun_core.wire.pace import Speed
 from parallelrun_core.wire.progress import Progress
 
 

@@ -45,9 +45,7 @@ def job_of(
     mask = mask or Mask(record.spec)
     queued = record.submitted if queued_at is None else queued_at
     progress = _progress(record, status, result)
-    latest = result or status
-    state = latest.state if latest else JobState.QUEUED
-    failure, started, ended = (latest.failure, latest.started, latest.ended) if latest else (None, None, None)
+    state, failure, started, ended = _course(result or status)
     is_paused = result is None and status is not None and status.is_paused
     return answers.Job(
         id=record.job_id,
@@ -78,6 +76,13 @@ def job_of(
         notes=[mask.printable(note) for note in record.notes],
         links=_links(record.job_id),
     )
+
+
+def _course(latest: JobResult | JobStatus | None) -> tuple[JobState, JobFailure | None, float | None, float | None]:
+    """The state of a job, its failure, its start and its end; queued if nothing is known of it."""
+    if latest is None:
+        return JobState.QUEUED, None, None, None
+    return latest.state, latest.failure, latest.started, latest.ended
 
 
 def _progress(record: JobRecord, status: JobStatus | None, result: JobResult | None) -> Progress:

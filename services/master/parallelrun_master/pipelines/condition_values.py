@@ -13,8 +13,8 @@ from parallelrun_core.folder.disk_trouble import may_pass
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.pipelines.outputs import origin_of
 from parallelrun_core.pipelines.standing import StepStanding
+from parallelrun_core.spec.fields import of_type
 from parallelrun_core.spec.later_inputs import StepInput, StepOutput
-from parallelrun_core.spec.literal_values import of_type
 from parallelrun_core.spec.pipeline import PipelineSpec
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
