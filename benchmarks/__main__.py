@@ -35,6 +35,7 @@ BENCHMARKS = {
     "arrow": "reading of tables in each form that run() may have, beside bare loops: CPU of one process",
     "cold": "a trivial job from nothing, beside one process that imports the usual libraries",
     "idle": "what a cluster in the background costs while nobody submits anything: CPU and memory",
+    "small_jobs": "many jobs of two mini-batches each, submitted at once to two nodes: jobs a second, CPU, files",
     "latency": "one trivial job, on a warm cluster and from nothing",
     "models": "memory of the weights that workers of one node read: mapped, and loaded by each",
     "fairness": "a small job behind a long one: how soon it begins, and what that costs the long one",

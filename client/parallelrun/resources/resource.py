@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import builtins
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -15,6 +16,8 @@ from parallelrun.errors import ConnectionFailed, InvalidInput
 from parallelrun.http.transport import Transport
 
 Model = TypeVar("Model")
+
+_MODELS_LOCK: Final = threading.Lock()
 
 Definition = Mapping[str, Any] | str | Path
 """A document, or the path of a file with it, as YAML or JSON."""
@@ -32,7 +35,9 @@ def as_model(answer: object, model: type[Model]) -> Model:
         ConnectionFailed: it has another shape, so the server is not a ParallelRun API.
     """
     try:
-        return msgspec.convert(answer, model, strict=False)
+        # msgspec crashes where two threads are the first to use the same type.
+        with _MODELS_LOCK:
+            return msgspec.convert(answer, model, strict=False)
     except msgspec.ValidationError as error:
         raise ConnectionFailed(f"The server's answer can't be understood: {error}.") from error
 

@@ -11,6 +11,7 @@ from parallelrun_core.hosting.health import serve_health
 from parallelrun_core.hosting.storage_totals import StorageTotals
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.process import StopSignal, hide_memory
+from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.connection import without_password
 from parallelrun_core.store.fitness import wait_for_fit_redis
 from parallelrun_core.store.rq.entries import CONCATENATE
@@ -23,6 +24,7 @@ def main(argv: list[str] | None = None) -> None:
     settings = ConcatenatorSettings.from_command_line(argv)
     telemetry.configure("concatenator", log_format=settings.log_format)
     datastore_registry.use(settings.root, settings.secrets_dir)  # RQ workers are forked from this process
+    JobSpec.model_rebuild()  # else each process that is forked for a job does it anew
     log = telemetry.logger()
     wait_for_fit_redis(settings)
     stop, storage = StopSignal(), StorageTotals()

@@ -85,7 +85,7 @@ class JobKeys:
     @property
     def job(self) -> str:
         """hash: state, generation, term, published, failure, version, progress, chooses (whether `nodes` is there),
-        paused, priority, used_up (its budget)…"""
+        paused, priority, used_up (its budget), joining (nodes that asked for it)…"""
         return self._key("job")
 
     @property

@@ -170,6 +170,10 @@ class Registry:
             for job_id, state, ready, sessions in zip(active, answers[::3], answers[1::3], answers[2::3], strict=True)
         ]
 
+    def is_first_to_join(self, job_id: str) -> bool:
+        """Ask for a job that one node is enough for; returns whether no other node has done so in this generation."""
+        return self._redis.hincrby(JobKeys(job_id).job, "joining", 1) == 1
+
     def _expect(self, active: list[bytes]) -> None:
         jobs = [JobKeys(job_id.decode()) for job_id in active]
         named = [keys.ACTIVE_JOBS, *(key for job in jobs for key in (job.job, job.ready, job.sessions, job.nodes))]

@@ -13,8 +13,9 @@ from parallelrun_core.store.connection import connect, without_password
 from parallelrun_core.store.nodes import NodeInfo, NodeRegistry
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.wire.failure import JobFailure
+from parallelrun_core.wire.leasing import TurnReports
 from parallelrun_core.wire.states import ALLOWED_FROM, TERMINAL, JobState, NodeState
-from tests.integration.queue.job_on_redis import JobOnRedis
+from tests.integration.queue.job_on_redis import LONG_MS, JobOnRedis
 
 pytestmark = pytest.mark.integration
 
@@ -233,3 +234,27 @@ def test_a_password_is_not_shown() -> None:
     assert without_password("redis://:secret@host/0") == "redis://:***@host/0"
     assert without_password("redis://host:6379/0") == "redis://host:6379/0"
     assert "p%40ss" not in without_password("rediss://u:p%40ss@h")
+
+
+def test_registry_one_node_is_the_first_to_join_a_small_job_in_each_generation(job: JobOnRedis) -> None:
+    assert [job.registry.is_first_to_join(job.job_id) for _ in range(3)] == [True, False, False]
+    job.force(JobState.FAILED)
+    job.registry.reopen(job.job_id, submitted=1.0, generation=1)
+    assert [job.registry.is_first_to_join(job.job_id) for _ in range(2)] == [True, False]
+
+
+def test_registry_once_its_nodes_are_gone_a_small_job_has_a_first_one_again(job: JobOnRedis) -> None:
+    lost, leaving = job.agent("lost"), job.agent("leaving")
+    for agent in (lost, leaving):
+        agent.lease(0)
+    assert job.registry.is_first_to_join(job.job_id)
+    job.expire(lost)
+    job.leader.reap(max_lost=10, max_lease_ms=LONG_MS)
+    assert not job.registry.is_first_to_join(job.job_id), "one of them still works for it"
+    leaving.queue.turn("leave", TurnReports(), 0)
+    assert job.registry.is_first_to_join(job.job_id)
+    last = job.agent("last")
+    last.lease(0)
+    job.expire(last)
+    job.leader.reap(max_lost=10, max_lease_ms=LONG_MS)
+    assert job.registry.is_first_to_join(job.job_id)

@@ -38,6 +38,11 @@ def no_changed_priorities(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Registry, "priorities", lambda *_: {})
 
 
+@pytest.fixture(autouse=True)
+def first_to_join(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Registry, "is_first_to_join", lambda *_: True)
+
+
 def finder_of(root: Path, *, jobs: dict[str, Any] | None = None, **settings: Any) -> WorkFinder:
     all_settings = AgentSettings(root=root, work_dir=root / "work", cache_dir=root / "cache", gpus=0, **settings)
     context = NodeContext(Mock(), Orphans(), GpuPool([]), StagePlace(root / "cache", 0))

@@ -46,17 +46,34 @@ class OtherCompute(Exception):
     """The job runs on another compute than the one that this node belongs to, or on nodes of another image."""
 
 
-def join_job(redis: Redis, folder: JobFolder, settings: AgentSettings, node: NodeContext) -> NodeJob:
+class LeftToAnother(Exception):
+    """Another node was faster, and one is enough."""
+
+
+def join_job(
+    redis: Redis,
+    folder: JobFolder,
+    settings: AgentSettings,
+    node: NodeContext,
+    *,
+    may_join: Callable[[], bool] | None = None,
+) -> NodeJob:
     """Return a job of this node, with its first session open.
+
+    Args:
+        may_join: asked once the node knows that it can work for the job; None: it may.
 
     Raises:
         OtherCompute: it isn't for this node.
+        LeftToAnother: it may not.
         NotFound, NewerSchema, CorruptLog: the job folder is not there, or can't be read by this release.
         OSError: it can't be read for now, or the node can't do what the job needs.
     """
     record = folder.record()
     if not _is_for(record, settings):
         raise OtherCompute
+    if may_join is not None and not may_join():
+        raise LeftToAnother
     spec = record.job_spec()
     user = settings.worker_user(record.outermost)
     share_job(folder, settings.node, user)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from parallelrun_agent.jobs.joining import OtherCompute, join_job
+from parallelrun_agent.jobs.joining import LeftToAnother, OtherCompute, join_job
 from parallelrun_agent.jobs.node_job import NodeJob
 from parallelrun_agent.jobs.slot_sharing import SlotSharing
 from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.policy.fair_share import favours_of
+from parallelrun_agent.policy.join_order import JoinOrder
 from parallelrun_agent.policy.slot_quota import OwnersNode, SlotQuota, most_workers
 from parallelrun_agent.policy.worker import NEVER
 from parallelrun_agent.settings import AgentSettings
@@ -52,6 +54,7 @@ class WorkFinder:
         self._settings = settings
         self._context = context
         self._jobs = jobs
+        self._join_order = JoinOrder(settings.slots)
         self._sharing = SlotSharing(settings.node, settings.slots, len(context.gpus.devices))
         self._usage: UsageStore | None = UsageStore(redis)
         self._reports_use = Every(_REPORT_USE_S)
@@ -97,9 +100,12 @@ class WorkFinder:
 
     def _has_room(self) -> bool:
         """Return whether one more worker could be busy here."""
+        return self._free_slots() + max((job.slots_beyond for job in self._jobs.values()), default=0) > 0
+
+    def _free_slots(self) -> int:
+        """Return in how many slots one more worker could be busy."""
         workers = [worker for job in self._jobs.values() for worker in job.workers]
-        slots = self._settings.slots + max((job.slots_beyond for job in self._jobs.values()), default=0)
-        return sum(not worker.is_through_init or bool(worker.in_flight) for worker in workers) < slots
+        return self._settings.slots - sum(not worker.is_through_init or bool(worker.in_flight) for worker in workers)
 
     def poll(self, now: float) -> None:
         """Join jobs that have something ready, and share the slots among all jobs.
@@ -109,19 +115,27 @@ class WorkFinder:
         active = self._registry.peek()
         jobs: list[NodeJob] = []
         waiting: dict[str, int] = {}
-        self._skipped.keep_only([each.job_id for each in active])
-        if self._others:
-            self._others.intersection_update([each.job_id for each in active])
+        active_ids = {each.job_id for each in active}
+        self._skipped.keep_only(active_ids)
+        self._join_order.keep_only(active_ids - self._jobs.keys())
+        self._others &= active_ids
+        free_slots = self._free_slots()
         for job_id, state, ready, sessions in active:
             job = self._jobs.get(job_id)
             if job is not None:
                 job.observed(state, max(0, ready), sessions)
                 if ready == FOR_OTHERS:
                     job.drain(NEVER, now)
-            elif job_id in self._others:
+                elif not job.workers:
+                    free_slots -= max(0, ready)
+            elif job_id in self._others or state is not JobState.PROCESSING or now < self._join_at.get(job_id, 0.0):
                 continue
-            elif state is JobState.PROCESSING and ready > 0 and now >= self._join_at.get(job_id, 0.0):
-                job = self._join(job_id, now)
+            else:
+                decision = self._join_order.decide(
+                    job_id, ready=ready, sessions=sessions, free_slots=free_slots, now=now
+                )
+                job = self._join(job_id, now, asks=decision == "ask") if decision != "wait" else None
+                free_slots -= ready if job is not None else 0
             if job is not None:
                 jobs.append(job)
                 waiting[job_id] = max(0, ready) + job.apart_count
@@ -174,9 +188,14 @@ class WorkFinder:
         present = {job.owner for job in self._jobs.values()}
         self._sharing.favours = favours_of({owner: each for owner, each in of_all.items() if owner in present})
 
-    def _join(self, job_id: str, now: float) -> NodeJob | None:
+    def _join(self, job_id: str, now: float, *, asks: bool) -> NodeJob | None:
+        folder = JobFolder(self._settings.root, job_id)
+        may_join = partial(self._registry.is_first_to_join, job_id) if asks else None
         try:
-            job = join_job(self._redis, JobFolder(self._settings.root, job_id), self._settings, self._context)
+            job = join_job(self._redis, folder, self._settings, self._context, may_join=may_join)
+        except LeftToAnother:
+            self._join_order.left_to_another(job_id)
+            return None
         except OtherCompute:
             self._others.add(job_id)
             return None

@@ -85,14 +85,17 @@ class ResourceMonitor:
 
     def _watch(self) -> None:
         self._cpu.percent()
-        self._processes.refresh()
         kernel = KernelCounters()
         sample_at = time.monotonic() + min(_FIRST_SAMPLE_S, self._interval_s)
         dump_at = time.monotonic() + _PROCESSES_EVERY_S
+        has_table = False
         while not self._stopped.wait(max(0.0, min(sample_at, dump_at) - time.monotonic())):
             now = time.monotonic()
             if now >= sample_at:
                 sample_at = now + self._interval_s
+                if not has_table:  # not before: it takes long, and many jobs are over by then
+                    self._processes.refresh()
+                    has_table = True
                 self._sample(kernel)
             if now >= dump_at:
                 dump_at = now + _PROCESSES_EVERY_S

@@ -79,6 +79,10 @@ class Orphans:
         return self._unwaited
 
     def _left_behind(self) -> set[int]:
+        # Asked twice, as a child that ends meanwhile can hide another one.
+        children = _own_children()
+        if children is not None and children <= self._workers and children == _own_children():
+            return set()
         below = _children()
         orphans: set[int] = set()
         heads = [pid for pid in below[os.getpid()] if pid not in self._workers]
@@ -89,8 +93,20 @@ class Orphans:
         return orphans
 
 
+def _own_children() -> set[int] | None:
+    """Return the children of this process, by all of its threads; None: the kernel doesn't tell, as many don't."""
+    children: set[int] = set()
+    try:
+        for thread in os.listdir("/proc/self/task"):  # noqa: PTH208 - no path is needed
+            with open(f"/proc/self/task/{thread}/children", "rb") as file:
+                children.update(map(int, file.read().split()))
+    except OSError:
+        return None
+    return children
+
+
 def _children() -> defaultdict[int, list[int]]:
-    """Every process by its parent. /proc/…/children would be quicker, but many kernels don't have it."""
+    """Every process by its parent: on a machine with many processes, a costly look."""
     below: defaultdict[int, list[int]] = defaultdict(list)
     for pid in process_ids():
         if stat := stat_of(pid):

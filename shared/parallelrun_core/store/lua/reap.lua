@@ -21,6 +21,7 @@ for _, session in ipairs(expired) do
   gone[session] = true
   redis.call('ZREM', KEYS[7], session)
 end
+if redis.call('EXISTS', KEYS[7]) == 0 then redis.call('HDEL', KEYS[1], 'joining') end -- the next node joins at once
 
 local twins = redis.call('HGETALL', KEYS[8])
 for i = 1, #twins, 2 do -- lost first deliveries: a second one is on its way

@@ -8,7 +8,7 @@
 local state = redis.call('HGET', KEYS[1], 'state')
 if state and state ~= 'completed' and state ~= 'failed' and state ~= 'canceled' then return {0, state} end
 redis.call('HSET', KEYS[1], 'state', 'queued', 'published', 0, 'reopened', ARGV[1])
-redis.call('HDEL', KEYS[1], 'failure', 'ended', 'chooses', 'used_up')
+redis.call('HDEL', KEYS[1], 'failure', 'ended', 'chooses', 'used_up', 'joining')
 redis.call('DEL', KEYS[3], KEYS[4])
 redis.call('HINCRBY', KEYS[1], 'version', 1)
 if redis.call('HEXISTS', KEYS[1], 'term') == 1 then redis.call('HINCRBY', KEYS[1], 'term', 1) end

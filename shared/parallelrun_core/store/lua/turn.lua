@@ -132,6 +132,7 @@ if ARGV[8] or mode == 'leave' then
       if leases[i + 1]:sub(1, #prefix) == prefix then release(leases[i], leases[i + 1]) end
     end
     redis.call('ZREM', KEYS[7], session)
+    if redis.call('EXISTS', KEYS[7]) == 0 then redis.call('HDEL', KEYS[1], 'joining') end -- the next node joins at once
     if state == 'finalizing' then redis.call('XADD', KEYS[9], '*', 'left', session) end -- the leader waits for it
     return {state, 0, refused}
   end
