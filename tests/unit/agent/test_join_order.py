@@ -37,10 +37,11 @@ def test_join_order_a_node_without_a_free_slot_leaves_a_job_to_others_for_a_mome
     assert order.decide("job", ready=1, sessions=1, free_slots=0, now=3.0) == "join"
 
 
-def test_join_order_counts_waiting_from_when_something_waits() -> None:
+def test_join_order_a_job_that_gets_its_mini_batches_a_few_at_a_time_gets_all_nodes() -> None:
     order = JoinOrder(slots=2)
     assert order.decide("job", ready=0, sessions=1, free_slots=2, now=1.0) == "wait"
     assert order.decide("job", ready=1, sessions=1, free_slots=2, now=5.0) == "wait"
+    assert order.decide("job", ready=0, sessions=1, free_slots=2, now=5.5) == "wait", "the other one has taken it"
     assert order.decide("job", ready=1, sessions=1, free_slots=2, now=6.0) == "join"
     order.keep_only([])
     assert order.decide("job", ready=1, sessions=1, free_slots=2, now=7.0) == "wait"

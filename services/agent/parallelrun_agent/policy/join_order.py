@@ -17,7 +17,7 @@ Decision = Literal["join", "ask", "wait"]
 _NO_SLOT_S: Final = 0.25
 """How long a node without a free slot leaves a job to those that have one."""
 _TAKEN_S: Final = 1.0
-"""After so long, mini-batches that still wait get a node more, if it has a free slot."""
+"""After so long, any mini-batch that waits gets a node more, if it has a free slot."""
 _TAKEN_NO_SLOT_S: Final = 2.0
 """After so long, they also get a node that must take a slot from others."""
 
@@ -27,7 +27,8 @@ class _Waiting:
     """A job that the node hasn't joined.
 
     Args:
-        since: when its mini-batches began to wait; None: none does.
+        since: when a mini-batch of it waited for the first time; None: none has. It stays: a job that comes to its
+            mini-batches a few at a time is no small one.
         had_nodes: some node has worked for it.
         is_taken: this node has asked for it, and another one was faster.
     """
@@ -69,7 +70,6 @@ class JoinOrder:
         job = self._waiting.setdefault(job_id, _Waiting())
         had_nodes, job.had_nodes = job.had_nodes, job.had_nodes or sessions > 0
         if ready <= 0:
-            job.since = None
             return "wait"
         if job.since is None:
             job.since = now
