@@ -305,12 +305,13 @@ def _registered(root: Path) -> tuple[list[str], list[str]]:
 
 
 def _with_outputs(result: RunResult, rows: str, outputs: Mapping[str, str]) -> RunResult:
-    """The result with its outputs, by where they are: files here, or objects."""
+    """The result with its outputs, by where they are: files here, or objects; without those that nobody has written."""
+    local = {name: Path(path) for name, path in outputs.items() if path and not is_url(path)}
     return replace(
         result,
         output=Path(rows) if rows and not is_url(rows) else None,
         output_url=rows if is_url(rows) else "",
-        outputs={name: Path(path) for name, path in outputs.items() if not is_url(path)},
+        outputs={name: path for name, path in local.items() if path.exists()},
         output_urls={name: path for name, path in outputs.items() if is_url(path)},
     )
 

@@ -150,10 +150,13 @@ def check_is_no_file(place: Path) -> None:
     """Make sure that a folder can be made there.
 
     Raises:
-        InvalidInput: there is a file.
+        InvalidInput: there is a file, or above it.
     """
-    if place.exists() and not place.is_dir():
-        raise InvalidInput.at("--output", f"{place} is a file, and a folder is needed", "name another one")
+    for each in (place, *place.parents):
+        if each.is_dir():
+            return
+        if each.exists():
+            raise InvalidInput.at("--output", f"{each} is a file, and a folder is needed", "name another one")
 
 
 def check_apart(place: str, spec: JobSpec) -> None:

@@ -76,6 +76,9 @@ def _output(name: str, value: Any, declared: Any, scope: PipelineScope, location
     if path:
         path = path.replace("${{output_name}}", name).replace("${{name}}", scope.unique_name)
         path = DEFAULT_DATASTORE.sub(lambda whole: scope.default_datastore or whole[0], path)
+        if is_file and path.endswith("/"):
+            scope.findings.note(location.at("path"), f"it is a folder, and the output a file: it is {name!r} in there")
+            path += name
         path = scope.findings.place(path)
         fields |= _output_path(path, fields["type"], location, scope.findings)
     return fields | _asset_of(entry, below, kind, location, scope.findings)

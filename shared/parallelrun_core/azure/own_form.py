@@ -62,6 +62,10 @@ def _put_named(draft: Draft, location: DocumentLocation, findings: Findings) -> 
             name: _named_input(entry, location.below("inputs", name), findings)
             for name, entry in fields["inputs"].items()
         }
+    if isinstance(fields.get("output"), str):
+        fields["output"] = findings.place(fields["output"])
+    if isinstance(fields.get("outputs"), dict):
+        fields["outputs"] = {name: _placed(entry, findings) for name, entry in fields["outputs"].items()}
     if isinstance(fields.get("environment"), str):
         named = named_environment(fields["environment"], location.below("environment"), findings)
         if named is not None:
@@ -71,6 +75,13 @@ def _put_named(draft: Draft, location: DocumentLocation, findings: Findings) -> 
                 fields["environment_variables"] = {**variables, **entry}
     if isinstance(fields.get("code"), str):
         fields["code"] = named_code(fields["code"], location.below("code"), findings) or fields["code"]
+
+
+def _placed(output: object, findings: Findings) -> object:
+    """An output of our own form, at the location that stands for its path."""
+    if isinstance(output, dict) and isinstance(output.get("path"), str):
+        return {**output, "path": findings.place(output["path"])}
+    return output
 
 
 def _named_input(entry: object, location: DocumentLocation, findings: Findings) -> object:

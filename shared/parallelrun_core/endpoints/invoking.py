@@ -46,7 +46,8 @@ class Invocation(Strict):
     inputs: dict[str, Any] = Field(default_factory=dict)
     """The inputs by name; of a pipeline also texts."""
     outputs: dict[str, Any] = Field(default_factory=dict)
-    """The locations of outputs by name: a path, or a mapping with `path`. A model has one."""
+    """The locations of outputs by name: a path, or a mapping with `path` and `type`. A model has one: a folder, or the
+    file with its rows if its type is `uri_file`."""
     output_path: str | None = None
     """The folder of the output of a model."""
     output_file_name: str | None = None
@@ -113,13 +114,11 @@ def _of_model(deployment: Deployment, invocation: Invocation) -> dict[str, Any]:
     model_inputs = {name: value for name, value in job.get("inputs", {}).items() if name == MODEL}
     document = {**job, "inputs": {**model_inputs, **data}, "input_data": list(data)}
     document |= {name: value for name in _SAME if (value := getattr(invocation, name)) is not None}
-    output = invocation.output_path or next(
-        (_as_input(value).get("path") for value in invocation.outputs.values()), None
-    )
-    if output:
-        document["output"] = output
-    if invocation.output_file_name:
-        document["append_row_file_name"] = invocation.output_file_name
+    folder, file_name = _place_of_rows(invocation)
+    if folder:
+        document["output"] = folder
+    if file_name:
+        document["append_row_file_name"] = file_name
     retries = invocation.retry_settings or RetrySettings()
     if retries.max_retries is not None:
         document["run_max_try"] = retries.max_retries + 1
@@ -128,6 +127,15 @@ def _of_model(deployment: Deployment, invocation: Invocation) -> dict[str, Any]:
     if invocation.environment_variables:
         document["environment_variables"] = {**job.get("environment_variables", {}), **invocation.environment_variables}
     return document
+
+
+def _place_of_rows(invocation: Invocation) -> tuple[str, str]:
+    """The folder of a model's output, and the file with its rows; empty: as the deployment says."""
+    output = next((_as_input(value) for value in invocation.outputs.values()), {})
+    folder, file_name = str(output.get("path") or ""), ""
+    if output.get("type") == "uri_file":
+        folder, _, file_name = folder.rpartition("/")
+    return invocation.output_path or folder, invocation.output_file_name or file_name
 
 
 def _of_pipeline(deployment: Deployment, invocation: Invocation) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from azure.ai.ml import Input, MLClient
+from azure.ai.ml import Input, MLClient, Output
 from azure.ai.ml.constants import AssetTypes, BatchDeploymentOutputAction
 from azure.ai.ml.entities import (
     BatchDeployment,
@@ -53,6 +53,21 @@ assert listed.name == job.name
 (scoring,) = ml_client.jobs.list(parent_job_name=job.name)
 ml_client.jobs.download(scoring.name, output_name="score", download_path="out-batch")
 (rows,) = Path("out-batch").rglob("predictions.csv")
+assert sorted(rows.read_text().split()) == [f"part{n}.txt,{n}" for n in range(1, 5)]
+
+# An invocation says where its rows go, and what differs from the deployment.
+place = f"azureml://datastores/workspaceblobstore/paths/scored/{name}/rows.csv"
+job = ml_client.batch_endpoints.invoke(
+    endpoint_name=name,
+    deployment_name="first",
+    inputs={"words": Input(type=AssetTypes.URI_FOLDER, path="./data")},
+    outputs={"score": Output(type=AssetTypes.URI_FILE, path=place)},
+    params_override=[{"mini_batch_size": 4}],
+)
+ml_client.jobs.stream(job.name)
+(scoring,) = ml_client.jobs.list(parent_job_name=job.name)
+ml_client.jobs.download(scoring.name, output_name="score", download_path="out-batch-file")
+(rows,) = Path("out-batch-file").rglob("rows.csv")
 assert sorted(rows.read_text().split()) == [f"part{n}.txt,{n}" for n in range(1, 5)]
 
 ml_client.batch_endpoints.begin_delete(name).result()

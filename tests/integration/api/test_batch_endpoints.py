@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.layout import blobstore_of
 from tests.integration.api.conftest import ENTRY_SCRIPT, Site
 
 pytestmark = pytest.mark.integration
@@ -129,6 +130,22 @@ def test_what_an_invocation_may_change(
     spec = job["spec"]
     assert (job["name"], spec["output"], spec["append_row_file_name"]) == ("today", str(tmp_path / "out"), "rows.csv")
     assert (spec["run_max_try"], spec["run_invocation_timeout"], spec["tags"]) == (2, 9, {"a": "b"})
+
+
+def test_an_output_of_an_invocation_is_a_folder_or_the_file_with_its_rows(
+    api: httpx.Client, blue: dict[str, Any], site: Site, root: Path, tmp_path: Path
+) -> None:
+    """Also in the default datastore, which is no folder that its user knows."""
+    kept, store = blobstore_of(root), "azureml://datastores/workspaceblobstore/paths"
+    for sent, folder, file_name in (
+        ({"path": str(tmp_path / "out")}, tmp_path / "out", "predictions.csv"),
+        ({"path": f"{store}/a/rows.csv", "type": "uri_file"}, kept / "a", "rows.csv"),
+        ({"path": f"{store}/a/b/"}, kept / "a" / "b", "predictions.csv"),
+    ):
+        answer = api.post(f"{IRIS}:invoke", json={"input": str(site.data), "outputs": {"score": sent}})
+        assert answer.status_code == 202, answer.text
+        spec = answer.json()["spec"]
+        assert (Path(spec["output"]), spec["append_row_file_name"]) == (folder, file_name)
 
 
 def test_code_may_be_sent_with_a_deployment(api: httpx.Client, site: Site, model: Path) -> None:

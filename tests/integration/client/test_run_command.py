@@ -145,6 +145,17 @@ def test_a_summary_only_job_has_no_output_line(job: Path) -> None:
     assert (code, stdout) == (0, f"logs: {job}/out/logs\n")
 
 
+def test_an_output_that_nobody_has_written_has_no_line(job: Path) -> None:
+    outputs = "{kept: {type: uri_file}, lost: {type: uri_file}}"
+    command = "command: 'echo 1 > ${{outputs.kept}}', environment: azureml:NAME@latest"
+    (job / "job.yml").write_text(f"{{type: command, {command}, outputs: {outputs}}}")
+
+    code, stdout, stderr = run(job)
+
+    assert (code, stdout) == (0, f"output kept: {job}/out/kept\nlogs: {job}/out/logs\n")
+    assert any("has written nothing to its output 'lost'" in line for line in stderr), stderr
+
+
 def test_a_failure_is_shown_with_the_users_own_traceback_and_keeps_everything(job: Path) -> None:
     code, stdout, stderr = run(job, "--set", "entry_script=bad.py", "--set", "error_threshold=0")
 

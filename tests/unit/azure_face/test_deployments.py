@@ -3,6 +3,7 @@
 import pytest
 
 from parallelrun_api.azure.deployments import data_given, deployment_document
+from parallelrun_core.endpoints.invoking import read_invocation
 from parallelrun_core.errors import InvalidInput
 
 WS = "/subscriptions/s/resourceGroups/g/providers/Microsoft.MachineLearningServices/workspaces/w"
@@ -72,3 +73,22 @@ def test_data_with_and_without_a_name() -> None:
     assert data_given({}) == {}
     with pytest.raises(InvalidInput, match="mapping"):
         data_given({"inputData": ["x"]})
+
+
+def test_what_an_invocation_changes_of_its_deployment_is_not_lost() -> None:
+    sent = {
+        "inputData": {"UriFolder": {"jobInputType": "UriFolder", "uri": "azureml://datastores/d/paths/x"}},
+        "outputData": {"score": {"jobOutputType": "UriFile", "uri": "azureml://datastores/d/paths/y/rows.csv"}},
+        "outputDataset": {"datastoreId": "/subscriptions/a/datastores/kept", "path": "z"}, "name": "today",
+        "outputFileName": "other.csv", "miniBatchSize": 4, "errorThreshold": 2, "compute": {"instanceCount": 3},
+        "retrySettings": {"maxRetries": 1, "timeout": "PT30S"}, "properties": {"experimentName": "petals"},
+    }  # fmt: skip
+    given = data_given(sent)
+    read_invocation(given)
+    assert given == {
+        "input": {"path": "azureml://datastores/d/paths/x", "type": "uri_folder"},
+        "outputs": {"score": {"path": "azureml://datastores/d/paths/y/rows.csv", "type": "uri_file"}},
+        "output_path": "azureml://datastores/kept/paths/z", "output_file_name": "other.csv", "job_name": "today",
+        "mini_batch_size": 4, "error_threshold": 2, "instance_count": 3, "experiment_name": "petals",
+        "retry_settings": {"max_retries": 1, "timeout": 30},
+    }  # fmt: skip

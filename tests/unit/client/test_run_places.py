@@ -141,4 +141,6 @@ def test_a_file_is_no_place_for_results(tmp_path: Path) -> None:
     (place := tmp_path / "out").write_text("a letter")
     with pytest.raises(InvalidInput, match="is a file, and a folder is needed"):
         places_of(place, overwrite=True)
+    with pytest.raises(InvalidInput, match="/out is a file, and a folder is needed"):
+        places_of(place / "below" / "it")
     assert place.read_text() == "a letter"

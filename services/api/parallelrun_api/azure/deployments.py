@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from parallelrun_api.azure.documents import seconds_of
+from parallelrun_core.assets.site import DEFAULT_DATASTORE
 from parallelrun_core.errors import InvalidInput
 
 _ACTIONS: Final = {"appendrow": "append_row", "summaryonly": "summary_only"}
@@ -16,6 +17,13 @@ _PLAIN: Final = {
     "errorThreshold": "error_threshold",
     "environmentVariables": "environment_variables",
 }
+_OF_INVOCATIONS: Final = {
+    "name": "job_name",
+    "miniBatchSize": "mini_batch_size",
+    "outputFileName": "output_file_name",
+    "errorThreshold": "error_threshold",
+}
+"""Settings of an invocation that differ from those of its deployment."""
 _ONLY_KEYS: Final = ("UriFolder", "UriFile")
 """What the client calls the data if there is one input, which then has no name."""
 _OF_TYPES: Final = {"urifolder": "uri_folder", "urifile": "uri_file"}
@@ -63,9 +71,24 @@ def data_given(sent: Mapping[str, Any]) -> dict[str, Any]:
     inputs = {name: _given(value) for name, value in data.items()}
     outputs = {name: _given(value) for name, value in (sent.get("outputData") or {}).items()}
     outputs_part: dict[str, Any] = {"outputs": outputs} if outputs else {}
+    overrides = {**outputs_part, **_overrides(sent)}
     if len(inputs) == 1 and (only := next(iter(inputs))) in _ONLY_KEYS:
-        return {**outputs_part, "input": inputs[only]}
-    return {**outputs_part, "inputs": inputs} if inputs else outputs_part
+        return {**overrides, "input": inputs[only]}
+    return {**overrides, "inputs": inputs} if inputs else overrides
+
+
+def _overrides(sent: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a client gives to an endpoint in place of settings of the deployment."""
+    names = ("compute", "properties", "outputDataset")
+    compute, properties, place = (part if isinstance(part := sent.get(name), Mapping) else {} for name in names)
+    settings = {ours: sent.get(theirs) for theirs, ours in _OF_INVOCATIONS.items()}
+    settings["instance_count"] = compute.get("instanceCount")
+    settings["experiment_name"] = properties.get("experimentName")
+    settings["retry_settings"] = _retries(sent.get("retrySettings"))
+    if place.get("path"):
+        datastore = str(place.get("datastoreId") or DEFAULT_DATASTORE).rpartition("/")[2]
+        settings["output_path"] = f"azureml://datastores/{datastore}/paths/{place['path']}"
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _given(value: object) -> object:
@@ -94,12 +117,16 @@ def _settings(sent: Mapping[str, Any]) -> dict[str, Any]:
         settings["output_action"] = _ACTIONS.get(str(action).lower(), str(action))
     if level := sent.get("loggingLevel"):
         settings["logging_level"] = str(level).upper()
-    retries = sent.get("retrySettings")
-    if isinstance(retries, Mapping):
-        timeout = retries.get("timeout")
-        retry_settings = {"max_retries": retries.get("maxRetries"), "timeout": seconds_of(timeout) if timeout else None}
-        settings["retry_settings"] = {key: value for key, value in retry_settings.items() if value is not None}
-    return settings
+    retry_settings = _retries(sent.get("retrySettings"))
+    return settings if retry_settings is None else {**settings, "retry_settings": retry_settings}
+
+
+def _retries(sent: object) -> dict[str, Any] | None:
+    if not isinstance(sent, Mapping):
+        return None
+    timeout = sent.get("timeout")
+    retry_settings = {"max_retries": sent.get("maxRetries"), "timeout": seconds_of(timeout) if timeout else None}
+    return {key: value for key, value in retry_settings.items() if value is not None}
 
 
 def _id(asset_id: object) -> str | None:
