@@ -83,6 +83,36 @@ def test_isolation_loses_nothing_but_the_guilty_items(cluster: Cluster) -> None:
     assert (statuses.count("RUN_DONE"), "PART_EXCEPTION" in statuses) == (5, True)
 
 
+@pytest.mark.parametrize(
+    "on_failure, thresholds, failure",
+    [
+        ("isolate", {"error_threshold": 4, "mini_batch_error_threshold": 0}, ""),
+        ("isolate", {"error_threshold": 3}, "4 items failed, more than error_threshold (3)."),
+        ("mini_batch", {"error_threshold": 40, "mini_batch_error_threshold": 4}, ""),
+        ("mini_batch", {"error_threshold": 39}, "40 items failed, more than error_threshold (39)."),
+        (
+            "mini_batch",
+            {"mini_batch_error_threshold": 3},
+            "4 mini-batches failed, more than mini_batch_error_threshold",
+        ),
+    ],
+)
+def test_isolation_counts_what_is_lost_against_thresholds_and_no_more(
+    cluster: Cluster, on_failure: str, thresholds: dict[str, int], failure: str
+) -> None:
+    script = "import os\ndef run(mini_batch):\n    for path in mini_batch:\n"
+    script += "        if path[-7:-4] in ('003', '014', '025', '051'): raise ValueError('bad')\n    return mini_batch\n"
+    job = cluster.submit(
+        script, inputs=cluster.files(60), mini_batch_size=10, run_max_try=1, on_failure=on_failure, **thresholds
+    )
+    result = cluster.result(job, 120)
+    assert result.state is (JobState.FAILED if failure else JobState.COMPLETED)
+    assert (result.failure.summary if result.failure else "").startswith(failure)
+    if not failure:
+        assert result.progress.items_lost == (4 if on_failure == "isolate" else 40)
+        assert result.progress.items_done + result.progress.items_lost == result.progress.items_found == 60
+
+
 def test_isolation_counts_nothing_of_a_script_that_aggregates(cluster: Cluster) -> None:
     job = cluster.submit(AGGREGATING, inputs=cluster.files(60), mini_batch_size=20, run_max_try=1, on_failure="isolate")
     result = cluster.result(job)

@@ -361,6 +361,8 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     ),
     # That requests which come at the same moment count each other.
     "quota.reserved": (Step("parallelrun_api.people.quotas:Quotas.reserved", lambda *_, **__: nullcontext()),),
+    # That only admins let a job go on which an admin has paused.
+    "job.pause_by_admin": (Step("parallelrun_api.submission.controlling:_needs_admin", always(False)),),
     # What tells Redis again which jobs are paused.
     "job.orders": (
         Step("parallelrun_core.intake.reopening:effective_control", always(NO_CONTROL)),

@@ -50,6 +50,12 @@ def test_a_pause_that_is_forgotten_is_found() -> None:
 
 
 @pytest.mark.integration
+def test_a_server_where_anybody_ends_an_admins_pause_is_found(redis_url: str, tmp_path: Path) -> None:
+    with expect_failure():
+        people.check_pauses(redis_url, tmp_path, Site.made(tmp_path), "job.pause_by_admin")
+
+
+@pytest.mark.integration
 def test_a_server_that_counts_no_jobs_of_an_owner_is_found(redis_url: str, redis: Redis, tmp_path: Path) -> None:
     with expect_failure():
         people.check_quotas(redis_url, redis, tmp_path, Site.made(tmp_path), "quota.of_jobs")

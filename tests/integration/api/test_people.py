@@ -465,10 +465,12 @@ class TestBehindAProxy:
 
 
 def test_who_may_pause_resume_and_raise_a_job(redis_url: str, site: Site, tmp_path: Path) -> None:
-    with (
-        ApiServer(tmp_path / "root", redis_url, "--token", OPERATOR, insecure=False) as server,
-        ExitStack() as clients,
-    ):
+    check_pauses(redis_url, tmp_path, site)
+
+
+def check_pauses(redis_url: str, tmp_path: Path, site: Site, without: str = "") -> None:
+    """Pause, resume and prioritize a job as its owner, as others and as an admin."""
+    with served(redis_url, tmp_path / "root", without=without) as server, ExitStack() as clients:
         people = People(server, clients)
         job = f"/v1/jobs/{people.things_of_anna(site)}"
         for refused in (people.bert, people.rita):
@@ -483,7 +485,9 @@ def test_who_may_pause_resume_and_raise_a_job(redis_url: str, site: Site, tmp_pa
         assert people.anna.post(f"{job}:prioritize", json={"priority": "top"}).status_code == 422
 
         assert accepted(people.operator.post(f"{job}:pause"))["paused"]
-        assert people.anna.post(f"{job}:resume").status_code == 403, "an admin has paused it"
+        resumed = people.anna.post(f"{job}:resume")
+        assert resumed.status_code == 403, "an admin has paused it"
+        assert "whoever runs this server has paused job" in resumed.json()["detail"]
         explained = accepted(people.anna.get(f"{job}/explanation"))
         assert explained["answer"] == "it was paused by whoever runs this server, as an admin"
         assert accepted(people.operator.post(f"{job}:prioritize", json={"priority": "urgent"}))["priority"] == "urgent"

@@ -77,7 +77,7 @@ class Controls:
         """
 
         def unpaused(control: Control, _: str) -> Control:
-            if control.paused and control.paused_by_admin and not CURRENT.get().is_admin:
+            if _needs_admin(control):
                 whom = control.paused_by or "whoever runs this server"
                 raise NotAllowed(f"{whom} has paused job {job_id}, as an admin: ask them to let it go on.")
             return replace(control, paused=False, paused_by="", paused_by_admin=False, paused_at=0.0)
@@ -164,3 +164,8 @@ class Cancels:
         """
         cancel(self._redis, job_folder(self._root, job_id))
         log.info("job_canceled", job_id=job_id)
+
+
+def _needs_admin(control: Control) -> bool:
+    """Return whether the job was paused by an admin, and the person who asks for it to go on isn't one."""
+    return control.paused and control.paused_by_admin and not CURRENT.get().is_admin
