@@ -102,8 +102,15 @@ def is_same(cell: object, value: Value) -> bool:  # noqa: PLR0911 - one for each
     if isinstance(cell, float | Decimal):
         return _is_same_number(cell, value.strip())
     if isinstance(cell, pd.Timestamp | datetime | date):
-        return bool(re.match(r"\d{4}-", value)) and pd.Timestamp(cell) == pd.Timestamp(value)
+        return bool(re.match(r"\d{4}-", value)) and pd.Timestamp(cell) == _time_of(value)
     return False
+
+
+def _time_of(text: str) -> object:
+    try:
+        return pd.Timestamp(text)
+    except ValueError:
+        return None
 
 
 def _is_same_number(cell: float | Decimal, text: str) -> bool:

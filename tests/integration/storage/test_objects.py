@@ -121,6 +121,19 @@ def test_empty_objects_that_mark_a_folder_are_no_files_and_are_counted(bucket: B
     assert listed(bucket.url("in/empty")) == [bucket.url("in/empty")]
 
 
+def test_an_object_and_the_mark_of_a_folder_of_its_name_are_one_file(server: ObjectServer, bucket: Bucket) -> None:
+    if isinstance(server, SeaweedFS):
+        pytest.skip("it refuses such objects")
+    for key, content in {"in/a": b"1", "in/a/": b"", "in/b": b"", "in/b/": b"", "in/c": b"1"}.items():
+        bucket.put(key, content)
+
+    assert listed(bucket.url("in")) == [bucket.url(f"in/{name}") for name in "abc"]
+
+    bucket.put("in/c/", b"2")
+    with pytest.raises(StoreError, match=r"in/c: there is an object of this name, and another one with a '/' behind"):
+        listed(bucket.url("in"))
+
+
 def test_an_object_that_is_also_a_folder_is_refused_with_both_meanings(bucket: Bucket) -> None:
     bucket.put("both", b"abc")
     bucket.put("both/a", b"1")

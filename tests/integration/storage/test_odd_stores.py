@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from parallelrun_core.storage.objects import ObjectStorage, clients
 from parallelrun_core.storage.objects.trouble import StoreError
-from tests.object_servers import Moto
+from tests.object_servers import GoogleStub, Moto, ObjectServer
 
 STORAGE = ObjectStorage()
 PAGE = b"<!DOCTYPE html><html><body>Sign in</body></html>\n"
@@ -85,3 +85,19 @@ def test_a_key_that_can_not_be_a_path_is_refused_with_its_name(
     with pytest.raises(StoreError, match=r"can't be the path of a file.*rename that object, or name folders"):
         list(STORAGE.files(f"{own_store.bucket_url}/{folder}"))
     assert [names for _, names in STORAGE.files(f"{own_store.bucket_url}/{folder}/good")] == [[b"a"]]
+
+
+def test_a_key_with_a_newline_is_told_in_one_line_of_printable_characters(
+    store: Callable[[type[ObjectServer]], ObjectServer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = store(GoogleStub)
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    clients.forget()
+    outside = server.outside()
+    outside.put("newline/a\nb\x01.csv", b"1")
+    outside.close()
+    with pytest.raises(StoreError, match=r"can't be the path of a file .*a\\nb\\x01\.csv.*rename that object") as error:
+        list(STORAGE.files(f"{server.bucket_url}/newline"))
+    assert str(error.value).isprintable()
+    assert "Debug" not in str(error.value)

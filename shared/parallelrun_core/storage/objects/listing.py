@@ -6,6 +6,7 @@ is then in the same order each time, but not sorted. Size and ETag come with eac
 
 from __future__ import annotations
 
+import errno
 import os
 import posixpath
 import queue
@@ -25,7 +26,7 @@ from parallelrun_core.storage.objects.markers import has_keys_below, is_marker, 
 from parallelrun_core.storage.objects.meters import metered
 from parallelrun_core.storage.objects.parallel_listing import folders_at_once, pages_at_once
 from parallelrun_core.storage.objects.reading import present_version, version_of
-from parallelrun_core.storage.objects.trouble import Missing, in_plain_words
+from parallelrun_core.storage.objects.trouble import Missing, StoreError, in_plain_words
 
 if TYPE_CHECKING:
     from obstore import ListStream, ObjectMeta
@@ -178,14 +179,23 @@ def _files_of(store: str, page: Sequence[ObjectMeta]) -> Sequence[ObjectMeta]:
     the '/'.
 
     Each empty object takes a request, so these are made together.
+
+    Raises:
+        StoreError: two objects with content would have the same path here.
     """
     empty = [meta["path"] for meta in page if not meta["size"]]
-    if not empty:
+    if empty:
+        with ThreadPoolExecutor(min(_ASKED_AT_ONCE, len(empty)), "empty-objects") as pool:
+            versions = pool.map(lambda key: single(f"{store}/{key}", Address(store, key)), empty)
+            files = {key for key, version in zip(empty, versions, strict=True) if version and not version.size_bytes}
+        page = [meta for meta in page if meta["size"] or meta["path"] in files]
+    by_path = {meta["path"]: meta for meta in reversed(page)}
+    if len(by_path) == len(page):
         return page
-    with ThreadPoolExecutor(min(_ASKED_AT_ONCE, len(empty)), "empty-objects") as pool:
-        versions = pool.map(lambda key: single(f"{store}/{key}", Address(store, key)), empty)
-        files = {key for key, version in zip(empty, versions, strict=True) if version is not None}
-    return [meta for meta in page if meta["size"] or meta["path"] in files]
+    if twice := next((meta for meta in page if meta["size"] and by_path[meta["path"]] is not meta), None):
+        message = "there is an object of this name, and another one with a '/' behind it: rename either"
+        raise StoreError(errno.EINVAL, message, f"{store}/{twice['path']}")
+    return list(by_path.values())[::-1]
 
 
 def _ahead(pages: Iterator[Sequence[ObjectMeta]]) -> Iterator[Sequence[ObjectMeta]]:

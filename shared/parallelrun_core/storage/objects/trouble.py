@@ -27,7 +27,7 @@ _BUILDER_ERROR: Final = "builder error"
 UNENCRYPTED: Final = "plain http is for this machine only: use https, or set AWS_ALLOW_HTTP=true where it runs"
 _NO_ANSWER: Final = re.compile(r"Error performing \w+ (https?://[^/\s]+).*HTTP error: ([^\n]*)", re.DOTALL)
 _NOTHING: Final = "there is no such object"
-_NO_PATH: Final = re.compile(r"Encountered object with invalid path: (.*)")
+_NO_PATH: Final = re.compile(r"Encountered object with invalid path: (.*?)(?:\n\nDebug source|\Z)", re.DOTALL)
 _NO_STORE: Final = re.compile(
     r"[Ii]nvalid (?:list|XML) response|Error (?:getting|parsing) list response", re.IGNORECASE
 )
@@ -133,8 +133,9 @@ def _told(error: BaseException, url: str) -> OSError | None:
 
 def _key_without_path(why: str) -> str:
     """Return what is to be said of a key that no file here can have as its path."""
+    printable = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in why[:_MAX_WORDS])
     return (
-        f"the store has a key there that can't be the path of a file ({why[:_MAX_WORDS]}): rename that object, or name "
+        f"the store has a key there that can't be the path of a file ({printable}): rename that object, or name "
         "folders or objects beside it, each as an input of its own"
     )
 
