@@ -143,7 +143,7 @@ def _kind_of(column: str) -> str:
 def line_ends(chance: random.Random) -> Iterator[Case]:
     """Kind 3."""
     while True:
-        for end in ("\r", "mixed"):
+        for end in ("\r", "mixed", "\r\r\n"):
             yield text_case("3 line ends", chance, _drawn(chance, line_end=end))
 
 
@@ -218,7 +218,37 @@ def headers(chance: random.Random) -> Iterator[Case]:
         case = text_case("8 headers", chance, how, "sep=; line")
         yield replace(case, step={"read_delimited": {}})
         how = _drawn(chance, is_json=False, encoding="utf-8-mark", columns=("ints", "words"))
-        yield text_case("8 headers", chance, how, "a mark in each file")
+        case = text_case("8 headers", chance, how, "a mark in each file")
+        yield case
+        mark = making.ENCODINGS["utf-8-mark"][1]
+        yield replace(case, files={name: mark + text for name, text in case.files.items()}, label="two marks")
+
+
+def garbage(chance: random.Random) -> Iterator[Case]:
+    """Kind 11: beside a good file one of bytes that are no text, though an encoding has a character for each."""
+    while True:
+        for label, encoding in (
+            ("control characters of UTF-8", "utf8"),
+            ("bytes from 128 to 255", "latin1"),
+            ("NUL behind the rows", "utf8"),
+            ("an archive in a gz", "utf8"),
+            ("Japanese UTF-8 as latin1", "latin1"),
+        ):
+            how = _drawn(chance, is_json=False, columns=("ints", "words"), size="few", options={"encoding": encoding})
+            case = text_case("11 size", chance, how, label)
+            rows = case.rows["b.csv"]
+            if label == "Japanese UTF-8 as latin1":
+                rows[2][2] = "こんにちは 😁"
+            text = making.delimited(case.names, rows).encode()
+            content = {
+                "control characters of UTF-8": bytes(
+                    chance.choice([*range(1, 9), *range(14, 127)]) for _ in range(3000)
+                ),
+                "bytes from 128 to 255": bytes(chance.choices(range(128, 256), k=3000)),
+                "NUL behind the rows": text + bytes(4096),
+                "an archive in a gz": making.archived("b.csv", text),
+            }.get(label, text)
+            yield replace(case, files={**case.files, "b.csv": content})
 
 
 def _with_columns_turned(case: Case) -> Case:
@@ -241,8 +271,9 @@ def sizes(chance: random.Random) -> Iterator[Case]:
 
 
 KINDS: Final[tuple[tuple[Callable[[random.Random], Iterator[Case]], int], ...]] = (
-    (ordinary, 40), (ordinary_delimiters, 12), (value_types, 48), (line_ends, 16), (encodings, 27), (broken, 12),
-    (litter, 24), (packed, 20), (headers, 18), (sizes, 9), (code_pages, 3), (open_quotes, 6),
+    (ordinary, 40), (ordinary_delimiters, 12), (value_types, 48), (line_ends, 18), (encodings, 27), (broken, 12),
+    (litter, 24), (packed, 20), (headers, 20), (sizes, 9), (code_pages, 3), (open_quotes, 6),
+    (garbage, 10),
 )  # fmt: skip
 """How many of each there are at least."""
 

@@ -8,6 +8,7 @@ import gzip
 import io
 import json
 import lzma
+import tarfile
 import zipfile
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -73,6 +74,16 @@ def zipped(name: str, content: bytes) -> bytes:
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(name, content)
     return buffer.getvalue()
+
+
+def archived(name: str, content: bytes) -> bytes:
+    """A tar of one member, in a gz."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        member = tarfile.TarInfo(name)
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content))
+    return gzip.compress(buffer.getvalue(), mtime=0)
 
 
 def compressed(content: bytes, how: str) -> bytes:

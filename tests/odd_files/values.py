@@ -75,6 +75,7 @@ ODD: Final[dict[str, Callable[[random.Random, int], list[Value]]]] = {
     "zeros_and_ones": lambda chance, count: [str(chance.randrange(2)) for _ in range(count)],
     "days_or_months": lambda chance, count: [f"{_day(chance).replace('-', '/')}/2024" for _ in range(count)],
     "far_dates": lambda chance, count: ["9999-12-31" if n % 4 else "2024-01-31" for n in range(count)],
+    "leap_seconds": lambda chance, count: [f"20{n % 90 + 10}-12-31 23:59:60" for n in range(count)],
     "spaces": lambda chance, count: [f" {n} " for n in range(count)],
 }  # fmt: skip
 """Columns whose values somebody may read in another way than they stand in the file."""

@@ -12,8 +12,9 @@ from parallelrun_worker.rows import arrow
 from parallelrun_worker.rows.returned_columns import ReturnedColumns
 from parallelrun_worker.shuffle.chunks import ChunkReader, Damaged
 from parallelrun_worker.shuffle.sorting import Keyed
-from parallelrun_worker.tables import arrow_arrays, by_arrow, json_by_arrow, table, text
+from parallelrun_worker.tables import arrow_arrays, by_arrow, json_by_arrow, table, text, text_format
 from parallelrun_worker.tables.formats import delimited
+from parallelrun_worker.tables.schema import Schema
 from parallelrun_worker.tables.table_format import Piece
 from parallelrun_worker.tables.text_format import TextFormat, TextRecords
 from parallelrun_worker.tables.values import Values
@@ -22,6 +23,7 @@ from tests.unit.concatenator import test_formats as formats
 from tests.unit.tables import test_arrow_rows as arrow_rows
 from tests.unit.tables import test_grouping as grouping
 from tests.unit.tables import test_json_lines_agree as json_lines
+from tests.unit.tables import test_odd_headers as headers
 from tests.unit.tables import test_parsers_agree as parsers
 from tests.unit.tables import test_quotes as quotes
 from tests.unit.tables import test_round_trips as round_trips
@@ -155,3 +157,40 @@ def test_steps_of_arrow_that_see_texts_in_place_of_values_are_found(
     monkeypatch.setattr(TextFormat, "has_texts_of_values", always(False))
     with expect_failure():
         arrow_rows.test_arrow_rows_after_steps_are_those_of_pandas("read_delimited", "filter of mixed", tmp_path)
+
+
+def test_bytes_of_no_text_that_are_read_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without a look for bytes that no text has: any byte is a character of a code page."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    monkeypatch.setattr(text_format, "check_controls", always(None))
+    with expect_failure():
+        changes.test_bytes_of_no_text_are_refused_in_a_code_page_wherever_they_begin(folder, "latin1", 3_000, 1)
+
+
+def test_values_that_do_not_fit_and_become_null_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """With nulls in place of values that on_mismatch keeps."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    begin = Values.__init__
+
+    def with_nulls(self: Values, _on_mismatch: str, *, is_exact: bool) -> None:
+        begin(self, "null", is_exact=is_exact)
+
+    monkeypatch.setattr(Values, "__init__", with_nulls)
+    with expect_failure():
+        values.test_odd_values_after_the_sample_are_kept_refused_or_told(folder, "x", "mismatch")
+
+
+def test_columns_of_files_that_stay_by_place_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the order of a file's own header."""
+    monkeypatch.setattr(Schema, "has_order_of", always(True))
+    with expect_failure():
+        headers.test_columns_in_another_order_are_read_by_name(1 << 20)
+
+
+def test_headers_that_differ_and_of_which_nobody_is_told_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a comparison of each file's header with that of the first."""
+    monkeypatch.setattr(delimited, "warn_of_header", always(None))
+    with expect_failure():
+        headers.test_columns_by_position_are_warned_of_where_a_header_differs()

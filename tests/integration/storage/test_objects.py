@@ -17,6 +17,7 @@ from parallelrun_core.storage.objects.trouble import Missing, NotAllowed, StoreE
 from parallelrun_core.storage.objects.uploads.parts import SMALL_BYTES
 from tests.integration.storage.conftest import Bucket
 from tests.object_servers import ObjectServer, SeaweedFS
+from tests.twins.sabotage import always, expect_failure
 
 STORAGE = ObjectStorage()
 pytestmark = pytest.mark.integration
@@ -119,6 +120,14 @@ def test_empty_objects_that_mark_a_folder_are_no_files_and_are_counted(bucket: B
         assert files.markers.count == 3 - spelled.endswith("/")
         assert "sub" in str(files.markers)
     assert listed(bucket.url("in/empty")) == [bucket.url("in/empty")]
+
+
+def test_marks_of_folders_that_are_taken_for_files_are_found(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a look at what is below an empty object."""
+    monkeypatch.setattr(listing, "markers_in", always(set()))
+    monkeypatch.setattr(listing, "is_marker", always(False))
+    with expect_failure():
+        test_empty_objects_that_mark_a_folder_are_no_files_and_are_counted(bucket)
 
 
 def test_an_object_and_the_mark_of_a_folder_of_its_name_are_one_file(server: ObjectServer, bucket: Bucket) -> None:

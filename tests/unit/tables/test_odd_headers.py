@@ -35,10 +35,9 @@ def test_columns_by_position_are_warned_of_where_a_header_differs() -> None:
     cut, warnings = cut_of({"a.csv": PLAIN, "b.csv": SWAPPED})
     assert cut.rows()[:7] == ROWS[:7]
     assert cut.rows()[7] == (902, 9, 901)
-    (warning,) = warnings
-    assert warning == (
+    assert warnings == [
         "its header is 'y', 'id', 'x', and its values were read as 'id', 'x', 'y', by their position; columns_by: name"
-    )
+    ]
 
 
 def test_columns_that_a_file_lacks_or_has_alone_are_warned_of() -> None:

@@ -9,7 +9,7 @@ import random
 import pandas as pd
 import pytest
 
-from parallelrun_worker.tables.sniffing import NotText, sniffed
+from parallelrun_worker.tables.sniffing import NotText, check_controls, sniffed
 from tests.unit.tables.cutting import Cut, folder_with
 
 READ = "read_delimited"
@@ -130,6 +130,27 @@ def test_a_file_of_zero_bytes_and_control_characters_is_no_text() -> None:
     content = bytes(range(32)) * 8
     with pytest.raises(NotText):
         sniffed(lambda size, at: content[at : at + size], "cp1252")
+
+
+@pytest.mark.parametrize("content, words", [
+    (b"a,b\n5,2\n" + bytes(600), "from byte 8 on, 512 bytes and more are zero"),
+    (b"a,b\n" + b"5,\x05\x06\x07\n" * 20, "of the 124 bytes from byte 0 on, 60 are control characters"),
+    (b"\x06\x07" * 50, "of the 100 bytes from byte 0 on, 100 are control characters"),
+])  # fmt: skip
+def test_a_part_of_utf_8_that_is_no_text_is_refused_with_its_place(content: bytes, words: str) -> None:
+    encoding = sniffed(lambda size, at: content[at : at + size], "utf-8")
+    with pytest.raises(NotText, match=words):
+        check_controls(content, encoding, 0, ",")
+
+
+@pytest.mark.parametrize("content", [
+    b"id,pad\n" + b"5,abc\0\0\0\0\0\n" * 9, b"a,b\n" + b"5,\x1b[31mred\x1b[0m\n" * 99, "a,b\n5,日本語\n".encode() * 99,
+])  # fmt: skip
+def test_text_with_padding_colours_or_other_alphabets_is_text(content: bytes) -> None:
+    for declared in ("utf-8", "cp1252"):
+        encoding = sniffed(lambda size, at: content[at : at + size], declared)
+        if declared == "utf-8" or b"\0" not in content:
+            check_controls(content, encoding, 0, ",")
 
 
 def test_a_bad_json_line_fails_only_its_own_mini_batch_by_file_and_line() -> None:

@@ -17,6 +17,7 @@ from parallelrun_core.mltable.input_plan import as_json
 from parallelrun_core.mltable.plan import plan_inputs
 from parallelrun_core.spec import JobSpec
 from parallelrun_worker.tables.data_warnings import DataWarnings
+from parallelrun_worker.tables.inference import infer_exactly
 from parallelrun_worker.tables.table import Table
 from parallelrun_worker.tables.values import int_column
 
@@ -214,6 +215,15 @@ def test_dates_that_nanoseconds_do_not_have_are_kept_or_told(folder: Path) -> No
     azure = Reader(folder, "read_delimited", form="azure")
     assert plain(azure.frame()["v"])[-1] is None
     assert azure.told == [("mismatch", "v", 1)]
+
+
+@pytest.mark.parametrize("time, kind", [
+    ("2024-03-31T02:30:00+02:00", "string"), ("2024-03-31 02:30:00.5-0500", "string"),
+    ("2016-12-31T23:59:60", "string"), ("2024-03-31T02:30:00Z", "datetime"),
+    ("2024-03-31T02:30:00+00:00", "datetime"), ("2024-03-31 02:30:59", "datetime"),
+])  # fmt: skip
+def test_times_are_inferred_as_such_if_no_zone_and_no_second_is_lost(time: str, kind: str) -> None:
+    assert infer_exactly([time, None, time])["kind"] == kind
 
 
 def test_types_that_the_job_asks_for_are_given_without_a_warning(folder: Path) -> None:

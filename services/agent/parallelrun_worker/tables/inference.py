@@ -30,7 +30,7 @@ _YEAR = re.compile(r"(?<![0-9])[0-9]{4}(?![0-9])")
 _YEARS = range(1678, 2262)
 """Which 64-bit nanoseconds have from their first to their last day."""
 
-_TIME = r"[0-9]{2}:[0-9]{2}:[0-9]{2}"
+_TIME = r"[0-9]{2}:[0-9]{2}:[0-5][0-9]"
 _ZONE = r"(?:Z|[+-][0-9]{2}:?[0-9]{2})"
 _ISO = [
     (re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"), "%Y-%m-%d"),
@@ -43,11 +43,13 @@ _ISO = [
         )
     ),
 ]  # fmt: skip
+_FAR_ZONE = re.compile(r"[T ][0-9:.]+[+-](?!00:?00$)[0-9]{2}:?[0-9]{2}")
+"""Of a time in a zone that isn't UTC, which a column of times in UTC would lose."""
 _DAY_OR_MONTH = re.compile(r"([0-9]{1,2})([/-])([0-9]{1,2})\2[0-9]{4}(?: (.+))?")
 _CLOCK = [
-    (re.compile(r"[0-9]{1,2}:[0-9]{2}:[0-9]{2} [AP]M"), "%I:%M:%S %p"),
+    (re.compile(r"[0-9]{1,2}:[0-9]{2}:[0-5][0-9] [AP]M"), "%I:%M:%S %p"),
     (re.compile(r"[0-9]{1,2}:[0-9]{2} [AP]M"), "%I:%M %p"),
-    (re.compile(r"[0-9]{1,2}:[0-9]{2}:[0-9]{2}"), "%H:%M:%S"),
+    (re.compile(r"[0-9]{1,2}:[0-9]{2}:[0-5][0-9]"), "%H:%M:%S"),
     (re.compile(r"[0-9]{1,2}:[0-9]{2}"), "%H:%M"),
 ]
 _MONTHS, _DAYS = 12, 31
@@ -90,7 +92,7 @@ def infer_exactly(values: list[str | None]) -> Kind:
     """The kind of a column whose first values are these, if each of them can be written back as it is; else text.
 
     That is so for words, whole numbers without leading zeros, numbers with a point, and dates of a form that tells day
-    from month. Of blanks around a value, digits after a point and zones of times, nothing is said.
+    from month, in UTC if they have a zone. Of blanks around a value and digits after a point, nothing is said.
     """
     words = [value.strip() for value in values if value is not None]
     if not words or "" in words:
@@ -102,7 +104,9 @@ def infer_exactly(values: list[str | None]) -> Kind:
     if all(FLOAT.fullmatch(word) for word in words):
         return {"kind": "float"} if all(map(_is_plain, words)) else STRING
     kind = _date_kind(words)
-    return kind if kind is not None and kind["formats"] and _are_in_range(words) else STRING
+    if kind is None or not kind["formats"] or any(map(_FAR_ZONE.search, words)):
+        return STRING
+    return kind if _are_in_range(words) else STRING
 
 
 def oddity(word: str) -> str:

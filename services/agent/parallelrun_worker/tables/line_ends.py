@@ -11,11 +11,23 @@ from parallelrun_worker.tables.by_pandas import quotes_checked
 from parallelrun_worker.tables.records import Grammar, NotPlain
 
 _LF, _CR, _QUOTE = ord("\n"), ord("\r"), ord('"')
+_RETURNS = re.compile(rb"\r{2,}\n")
 
 
 def has_lone_returns(data: bytes) -> bool:
     """Return whether a carriage return is there that no newline follows, of a text in UTF-8."""
     return b"\r" in data and data.count(b"\r") != data.count(b"\r\n")
+
+
+def with_single_returns(data: bytes, grammar: Grammar) -> bytes:
+    """Return the records with one carriage return before each newline.
+
+    A program that writes CR LF for each newline makes CR CR LF of a line end that was CR LF. A quoted field that may
+    hold newlines keeps what it has.
+    """
+    if b"\r\r\n" not in data or (grammar.multi_line and b'"' in data):
+        return data
+    return _RETURNS.sub(b"\r\n", data)
 
 
 def with_newlines(data: bytes, grammar: Grammar, width: int | None) -> bytes:

@@ -36,6 +36,11 @@ _LF, _CR = "\n", "\r"
 ReadSome = Callable[[int, int], bytes]
 """At most so many bytes of a file from a place on: size, place."""
 _CONTROLS = bytes([0, *range(4, 9), *range(16, 27)])
+_UNDEFINED = b"\x81\x8d\x8f\x90\x9d"
+_MOST_UNDEFINED = 0.01
+"""Which share of a text in Windows-1252 may be bytes that mean nothing there: in a text, they are slips."""
+_FEW = 3
+_ZERO_BLOCK = bytes(512)
 _HIGHEST_OF_FEW = 8
 """Where no byte is so low, none of the others is a control character by chance."""
 
@@ -82,7 +87,7 @@ def sniffed(read_some: ReadSome, declared: str) -> Encoding:
 
 
 def check_controls(data: bytes, encoding: Encoding, start: int, delimiter: str) -> None:
-    """Check that text in a code page, in which each byte is a character, is not full of control characters.
+    """Check that text is not full of control characters, or of bytes that mean nothing in Windows-1252.
 
     Those that separate fields (the delimiter, 1 to 3, and 28 to 31) or switch between sets of characters don't count.
 
@@ -92,15 +97,36 @@ def check_controls(data: bytes, encoding: Encoding, start: int, delimiter: str) 
     Raises:
         NotText: a part of it is.
     """
-    if encoding.width > 1 or encoding.name == "utf-8" or not data or _least(data) > _HIGHEST_OF_FEW:
+    if encoding.width > 1 or not data:
         return
-    marks = bytes(set(_CONTROLS) - set(delimiter.encode()))
+    if _least(data) <= _HIGHEST_OF_FEW:
+        marks = bytes(set(_CONTROLS) - set(delimiter.encode()))
+        if encoding.name == "utf-8":  # a program may fill fields up with NUL, but not whole blocks of a disk
+            if (zeros := data.find(_ZERO_BLOCK)) >= 0:
+                raise NotText(
+                    f"it is no text: from byte {start + zeros:,} on, {len(_ZERO_BLOCK)} bytes and more are zero"
+                )
+            marks = marks.replace(b"\0", b"")
+        _check_share(data, start, marks, _MOST_CONTROLS, "are control characters")
+    if encoding.name == "cp1252" and any(bytes([each]) in data for each in _UNDEFINED) and not _may_be_utf8(data):
+        _check_share(data, start, _UNDEFINED, _MOST_UNDEFINED, "mean nothing in Windows-1252")
+
+
+def _may_be_utf8(data: bytes) -> bool:
+    """Return whether bytes are UTF-8, of which the last character may be cut off."""
+    try:
+        codecs.getincrementaldecoder("utf-8")("strict").decode(data)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _check_share(data: bytes, start: int, marks: bytes, most: float, words: str) -> None:
     for at in range(0, len(data), FIRST_BYTES):
         part = data[at : at + FIRST_BYTES]
-        controls = len(part) - len(part.translate(None, marks))
-        if controls > _MOST_CONTROLS * len(part) and len(part) >= _FEWEST_BYTES:
-            place = f"of the {len(part):,} bytes from byte {start + at:,} on"
-            raise NotText(f"it is no text: {place}, {controls:,} are control characters")
+        count = len(part) - len(part.translate(None, marks))
+        if count > max(most * len(part), _FEW) and len(part) >= _FEWEST_BYTES:
+            raise NotText(f"it is no text: of the {len(part):,} bytes from byte {start + at:,} on, {count:,} {words}")
 
 
 def _least(data: bytes) -> int:
@@ -119,7 +145,7 @@ def first_width(read_some: ReadSome, encoding: Encoding, grammar: Grammar) -> in
 def _name_of(head: bytes, declared: str) -> tuple[str, int]:
     for mark, name in _MARKS.items():
         if head.startswith(mark) and not (name == "utf-16-le" and _is_latin_1(head, declared)):
-            return name, len(mark)
+            return name, len(mark) * (2 if head.startswith(mark, len(mark)) else 1)
     if b"\0" in head:
         return _by_zero_bytes(head, declared), 0
     if declared not in _FAMILIES:

@@ -14,7 +14,7 @@ from parallelrun_worker.tables.heads import FileHead
 from parallelrun_worker.tables.inference import STRING, Kind
 from parallelrun_worker.tables.records import Record
 from parallelrun_worker.tables.schema import Schema, freeze, frozen
-from parallelrun_worker.tables.sniffing import Encoding, check_controls
+from parallelrun_worker.tables.sniffing import FIRST_BYTES, Encoding, check_controls
 from parallelrun_worker.tables.table_format import Piece, Records, TableFormat, named
 from parallelrun_worker.tables.text import encoding_of, is_utf8, lines_before, owned_range, to_utf8
 from parallelrun_worker.tables.unpacking import (
@@ -67,7 +67,9 @@ class TextFormat(TableFormat):
         for path in self.sample:
             try:
                 with named(path), self.opened(path) as file:
-                    yield Sampled(file, encoding_of(file, self.options["encoding"]), self.head(path, file))
+                    sampled = Sampled(file, encoding_of(file, self.options["encoding"]), self.head(path, file))
+                    _check_first_bytes(file, sampled.encoding, sampled.head)
+                    yield sampled
             except (OSError, ValueError) as error:
                 errors.append(error)
         if errors and len(errors) == len(self.sample):
@@ -103,6 +105,8 @@ class TextFormat(TableFormat):
                 start, end = 0, -1  # the first piece of a compressed file has all of its records
             encoding = encoding_of(file, self.options["encoding"])
             head = self.head(path, file)
+            if not start:
+                _check_first_bytes(file, encoding, head)  # of garbage in one line, all is the header
             owned = owned_range(file, start, end, encoding, is_aligned=is_aligned, first=head.start)
             data = read_range(file, owned.start, owned.stop)
             check_controls(data, encoding, owned.start, head.delimiter)
@@ -258,6 +262,10 @@ class TextFormat(TableFormat):
                 return f"line {lines_before(file, text.start, text.encoding) + number + 1:,}"
         except OSError:  # of a staged file, what is before the piece may not be here
             return f"line {number + 1:,} after byte {text.start:,}"
+
+
+def _check_first_bytes(file: BinaryIO, encoding: Encoding, head: FileHead) -> None:
+    check_controls(read_some(file, FIRST_BYTES, 0), encoding, 0, head.delimiter)
 
 
 class Sampled(NamedTuple):

@@ -22,7 +22,7 @@ from parallelrun_worker.tables.charsets import OtherEncoding
 from parallelrun_worker.tables.heads import HeadRules, read_head
 from parallelrun_worker.tables.line_ends import returns_at_ends
 from parallelrun_worker.tables.records import Grammar
-from parallelrun_worker.tables.sniffing import NotText, first_width, sniffed
+from parallelrun_worker.tables.sniffing import FIRST_BYTES, NotText, check_controls, first_width, sniffed
 
 BLOCK_BYTES: Final = 1 << 20
 """How much of a file is looked at once, unless a record is longer."""
@@ -79,6 +79,7 @@ def form_of(file: BinaryIO, encoding: str, rules: HeadRules | None = None) -> Te
         if rules is None:
             return TextForm(unit, file_encoding.width, file_encoding.bom, b",", False, None, None, "")
         head = read_head(read_some, file_encoding, rules)
+        check_controls(read_some(FIRST_BYTES, 0), file_encoding, 0, head.delimiter)
     except (NotText, OtherEncoding) as error:
         raise DamagedFile(str(error)) from error
     grammar = Grammar(head.delimiter, multi_line=rules.multi_line)

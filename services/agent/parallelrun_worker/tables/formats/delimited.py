@@ -12,7 +12,7 @@ from parallelrun_worker.tables.conversion import convert
 from parallelrun_worker.tables.data_warnings import DataWarning, DataWarnings
 from parallelrun_worker.tables.elsewhere import read_range, read_some, size_of
 from parallelrun_worker.tables.heads import FileHead, HeadRules, read_head
-from parallelrun_worker.tables.line_ends import has_lone_returns, with_newlines, without_comments
+from parallelrun_worker.tables.line_ends import has_lone_returns, with_newlines, with_single_returns, without_comments
 from parallelrun_worker.tables.parsers import read_delimited
 from parallelrun_worker.tables.quotes import may_run_on, open_quotes, warning_of
 from parallelrun_worker.tables.records import Grammar, NotPlain, Record
@@ -139,6 +139,7 @@ class DelimitedFormat(TextFormat):
     def lines(self, data: bytes, encoding: Encoding, file: BinaryIO, head: FileHead) -> bytes:
         grammar = self._grammar_of(head.delimiter)
         if has_lone_returns(data):
+            data = with_single_returns(data, grammar)
             is_counted = not encoding.has_returns
             width = first_width(lambda size, at: read_some(file, size, at), encoding, grammar) if is_counted else None
             data = with_newlines(data, grammar, width)
