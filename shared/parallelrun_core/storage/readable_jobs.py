@@ -30,7 +30,7 @@ class _Deleted(msgspec.Struct, frozen=True):
 
 
 class Standing(Enum):
-    """Whether the outputs of a job can be read."""
+    """The answer to the question if the outputs of a job can be read."""
 
     READABLE = "readable"
     UNSEEN = "unseen"
