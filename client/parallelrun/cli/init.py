@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -51,8 +51,7 @@ def init(
     What isn't given is asked for on a terminal; otherwise it is a small sample of files, and rows come out. With a path
     or URL as `--data`, the options with which it can be read are found out and written.
     """
-    from parallelrun.cli.output import dump, say
-    from parallelrun.starter.kind import LIMIT_FILE
+    from parallelrun.cli.output import dump
 
     if kind:
         files, script = _of_a_kind(folder, kind, data=data, where=where or "", result=result)
@@ -63,6 +62,13 @@ def init(
         dump({"files": written}, form)
     else:
         print("\n".join(written))
+    _say_what_is_next(folder, script, files)
+
+
+def _say_what_is_next(folder: Path, script: str, files: Collection[str]) -> None:
+    from parallelrun.cli.output import say
+    from parallelrun.starter.kind import LIMIT_FILE
+
     limit = f" --limit {folder / LIMIT_FILE}" if LIMIT_FILE in files else ""
     say(f"run it:     parallelrun run {folder / 'job.yml'}{limit} --output {folder / 'out'}")
     say(f"change it:  {folder / script}")
