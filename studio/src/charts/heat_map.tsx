@@ -159,14 +159,18 @@ function drawState(
   const failed = share(tiles.failed[cell]!, Math.min(size, 4));
   const done = share(tiles.completed[cell]!, 1);
   const running = share(tiles.running[cell]!, 2);
-  context.fillStyle = colors.waiting;
-  context.fillRect(x, y, size, size);
-  context.fillStyle = colors.done;
-  context.fillRect(x, y + size - done - failed, size, done);
-  context.fillStyle = colors.running;
-  context.fillRect(x, y + size - done - failed - running, size, running);
-  context.fillStyle = colors.failed;
-  context.fillRect(x, y + size - failed, size, failed);
+  // Most squares have one color: to paint the others of them, too, takes longer than all else of a click.
+  let top = y + size;
+  const paint = (color: string, height: number): void => {
+    if (height <= 0) return;
+    top -= height;
+    context.fillStyle = color;
+    context.fillRect(x, top, size, height);
+  };
+  paint(colors.failed, failed);
+  paint(colors.done, Math.min(done, top - y));
+  paint(colors.running, Math.min(running, top - y));
+  paint(colors.waiting, top - y);
   if (tiles.failed[cell]) drawCross(context, colors, x, y, size, tiles.failed[cell]! === end - first);
   else if (tiles.running[cell]) drawDot(context, colors, x, y, size);
 }
