@@ -66,11 +66,12 @@ def test_tabs_of_other_jobs_show_a_step_of_a_pipeline(opened: Tab, shown: Studio
     assert opened.violations() == []
 
 
-def test_the_head_of_a_job_takes_two_lines_on_a_phone(opened: Tab, fails: str) -> None:
+def test_the_head_of_a_job_takes_three_lines_on_a_phone(opened: Tab, fails: str) -> None:
     opened.resize(*NARROW)
     opened.open(f"/jobs/{fails}")
     heights = [opened.page.locator(f".job-head > {part}").bounding_box() for part in (".heading", ".sub")]
-    assert all(each is not None and each["height"] < 50 for each in heights), heights
+    # Its name and state; what can be done with it; its id.
+    assert sum(each["height"] for each in heights if each is not None) < 100, heights
     assert opened.overflow() <= 0
 
 
