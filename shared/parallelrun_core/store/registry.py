@@ -172,7 +172,14 @@ class Registry:
 
     def is_first_to_join(self, job_id: str) -> bool:
         """Ask for a job that one node is enough for; returns whether no other node has done so in this generation."""
-        return self._redis.hincrby(JobKeys(job_id).job, "joining", 1) == 1
+        job = JobKeys(job_id).job
+        with self._redis.pipeline() as pipeline:
+            pipeline.hincrby(job, "joining", 1)
+            pipeline.hexists(job, "state")
+            requests, is_known = pipeline.execute()
+        if not is_known:
+            self._redis.hdel(job, "joining")  # else a job that is gone would come back as this field alone
+        return bool(is_known and requests == 1)
 
     def _expect(self, active: list[bytes]) -> None:
         jobs = [JobKeys(job_id.decode()) for job_id in active]

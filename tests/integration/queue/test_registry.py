@@ -243,6 +243,12 @@ def test_registry_one_node_is_the_first_to_join_a_small_job_in_each_generation(j
     assert [job.registry.is_first_to_join(job.job_id) for _ in range(2)] == [True, False]
 
 
+def test_registry_nobody_joins_a_job_that_is_gone_and_nothing_stays_of_it(job: JobOnRedis) -> None:
+    before = set(job.redis.keys())
+    assert not job.registry.is_first_to_join("job_that_is_gone")
+    assert set(job.redis.keys()) == before
+
+
 def test_registry_once_its_nodes_are_gone_a_small_job_has_a_first_one_again(job: JobOnRedis) -> None:
     lost, leaving = job.agent("lost"), job.agent("leaving")
     for agent in (lost, leaving):
