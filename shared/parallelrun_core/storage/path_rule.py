@@ -33,7 +33,7 @@ from parallelrun_core.ids import JOB_ID
 from parallelrun_core.layout import OUTPUTS, asset_files, blobstore_of, jobs_of, uploads_of
 from parallelrun_core.storage.globs import Pattern
 from parallelrun_core.storage.location import is_url
-from parallelrun_core.storage.readable_jobs import ReadableJobs, Standing
+from parallelrun_core.storage.readable_jobs import Readability, ReadableJobs
 
 EVERYWHERE: Final = ("/", "s3://", "gs://", "az://", "abfss://", "https://", "http://")
 """What the owner of a machine may use there: every folder, and every store."""
@@ -140,14 +140,14 @@ class PathRule:
         """Return whether a path that has no links may be used."""
         if is_written:
             return self._may_write.match(real + b"/") is not None
-        return self._may_read.match(real + b"/") is not None and self._maker(real)[1] is Standing.READABLE
+        return self._may_read.match(real + b"/") is not None and self._maker(real)[1] is Readability.READABLE
 
-    def _maker(self, real: bytes) -> tuple[str, Standing]:
+    def _maker(self, real: bytes) -> tuple[str, Readability]:
         """Return the job in whose outputs a path is, and whether they can be read; a path elsewhere has none."""
         outputs = self._job_outputs.match(real + b"/")
         job_id = outputs[1].decode() if outputs is not None else ""
         is_open = not job_id or job_id in self._own_jobs
-        return job_id, Standing.READABLE if is_open else self._jobs.standing(job_id)
+        return job_id, Readability.READABLE if is_open else self._jobs.standing(job_id)
 
     def holds_closed(self, real: bytes, pattern: Sequence[str] = ()) -> bool:
         """Return whether files of the cluster are below this folder, where they would be listed.
@@ -183,7 +183,7 @@ class PathRule:
         leads = "" if os.path.normpath(path_text) == target else f": it leads to {target!r}"
         if not is_written and self._may_read.match(real + b"/"):
             job_id, standing = self._maker(real)
-            if standing is Standing.DELETED:
+            if standing is Readability.DELETED:
                 hint = f"`parallelrun job restore {job_id}` brings it back"
                 return Refusal(f"job {job_id}, whose output {path_text!r} is, was deleted", hint)
             return Refusal(f"there is no job {job_id}, whose output {path_text!r} is", _NO_JOB)

@@ -29,12 +29,12 @@ class _Deleted(msgspec.Struct, frozen=True):
     at: float = 0.0
 
 
-class Standing(Enum):
-    """The answer to the question if the outputs of a job can be read."""
+class Readability(Enum):
+    """A job's outputs can be read by another job, or why they can't."""
 
     READABLE = "readable"
     UNSEEN = "unseen"
-    """It is somebody else's, where people see only what is their own, or nobody can read whose it is."""
+    """The job is somebody else's, where people see only what is their own, or its record can't be read."""
     DELETED = "deleted"
 
 
@@ -51,24 +51,24 @@ class ReadableJobs:
         self._jobs: Final = jobs_of(root)
         self._only_owner: Final = only_owner
         self._deleted_before: Final = deleted_before
-        self._decided: Final[dict[str, Standing]] = {}
+        self._decided: Final[dict[str, Readability]] = {}
 
     @property
     def admitted(self) -> list[str]:
         """Return the jobs that were asked about, and whose outputs can be read."""
-        return [job_id for job_id, standing in [*self._decided.items()] if standing is Standing.READABLE]
+        return [job_id for job_id, standing in [*self._decided.items()] if standing is Readability.READABLE]
 
-    def standing(self, job_id: str) -> Standing:
+    def standing(self, job_id: str) -> Readability:
         """Return whether the outputs of a job can be read, or why they can't."""
         standing = self._decided.get(job_id)
         if standing is None:
             standing = self._decided[job_id] = self._decide(job_id)
         return standing
 
-    def _decide(self, job_id: str) -> Standing:
+    def _decide(self, job_id: str) -> Readability:
         if not self._is_owned(job_id):
-            return Standing.UNSEEN
-        return Standing.DELETED if self._was_deleted(job_id) else Standing.READABLE
+            return Readability.UNSEEN
+        return Readability.DELETED if self._was_deleted(job_id) else Readability.READABLE
 
     def _is_owned(self, job_id: str) -> bool:
         if self._only_owner is None:

@@ -1,4 +1,4 @@
-"""Which of several nodes joins a small job. Pure policy, no I/O.
+"""Nodes join a small job one after the other. Pure policy, no I/O.
 
 Joining costs a node more than many mini-batches do: folders, keys, workers. So a job that fits on one node gets one,
 the first with a free slot that asks for it, and others only when its mini-batches still wait a moment later. A larger

@@ -14,7 +14,7 @@ from parallelrun.script import ItemError, WorkerBroken
 class EngineDeadError(Exception): ...
 
 
-class Engine:
+class PretendedEngine:
     async def generate(self, prompt, sampling, request_id):
         if "dead" in prompt:
             raise EngineDeadError("no GPU")
@@ -36,7 +36,7 @@ def rows_of(*texts):
 def engine(monkeypatch):
     exceptions = SimpleNamespace(EngineDeadError=EngineDeadError)
     monkeypatch.setitem(sys.modules, "vllm.v1.engine.exceptions", exceptions)
-    for name, value in {"engine": Engine(), "tokenizer": Tokenizer(), "sampling": None}.items():
+    for name, value in {"engine": PretendedEngine(), "tokenizer": Tokenizer(), "sampling": None}.items():
         monkeypatch.setattr(generate, name, value, raising=False)
 
 
