@@ -270,9 +270,9 @@ OPTION_VALUES: dict[str, tuple[str, object]] = {
     "metrics_name_prefix": ("m_", "m_"), "push_metrics_to_parent": ("False", False),
     "resource_monitor_interval": ("20", 20), "profiling_module": ("cProfile", "cProfile"),
     "append_row_dataframe_header": ("True", True), "append_row_safe_output": ("true", True),
-    "rank_mini_batch_count": ("4", 4), "nice": ("5", 5), "rate_limits": ("openai,other", ("openai", "other")),
-    "budget_usd": ("50", Budget(usd=50)),
-    "mini_batch_format": ("arrow", "arrow"),
+    "rank_mini_batch_count": ("4", 4), "nice": ("5", 5),
+    "rate_limits": ("openai,other", ("openai", "other")), "budget_usd": ("50", Budget(usd=50)),
+    "mini_batch_format": ("arrow", "arrow"), "on_failure": ("isolate", "isolate"), "fail_fast": ("True", True),
 }  # fmt: skip
 
 

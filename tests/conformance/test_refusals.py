@@ -126,6 +126,8 @@ NOT_HERE: list[tuple[str, Any, str, str]] = [
         )
     ),
     ("jobs.score.task.program_arguments", "--rate_limits a,,b", f"{STEP}/task/program_arguments", "commas"),
+    ("jobs.score.task.program_arguments", "--on_failure halve", f"{STEP}/task/program_arguments", "must be isolate or"),
+    ("jobs.score.on_failure", "isolate", f"{STEP}/on_failure", "--on_failure VALUE"),
     ("jobs.score.mini_batches_in_flight", 8, f"{STEP}/mini_batches_in_flight", "--mini_batches_in_flight VALUE"),
     ("jobs.score.budget", {"usd": 5}, f"{STEP}/budget", "--budget_usd AMOUNT"),
     ("jobs.score.task.program_arguments", "--budget_usd much", f"{STEP}/task/program_arguments", "US dollars"),

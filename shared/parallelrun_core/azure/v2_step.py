@@ -26,7 +26,7 @@ HINTS: Final = {
     "logging_level": "DEBUG, INFO or WARNING, in capitals",
     **{
         name: f"it is among the program_arguments: --{name} VALUE"
-        for name in ("in_flight", "mini_batches_in_flight", "rate_limits")
+        for name in ("in_flight", "mini_batches_in_flight", "rate_limits", "on_failure", "fail_fast")
     },
     "budget": "it is among the program_arguments: --budget_usd AMOUNT",
     "entry_script": "the file below code with run(mini_batch)",
