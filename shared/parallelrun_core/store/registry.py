@@ -173,7 +173,7 @@ class Registry:
     def is_first_to_join(self, job_id: str) -> bool:
         """Ask for a job that one node is enough for; returns whether no other node has done so in this generation."""
         job = JobKeys(job_id).job
-        with self._redis.pipeline() as pipeline:
+        with self._redis.pipeline(transaction=False) as pipeline:  # nodes may not use MULTI
             pipeline.hincrby(job, "joining", 1)
             pipeline.hexists(job, "state")
             requests, is_known = pipeline.execute()

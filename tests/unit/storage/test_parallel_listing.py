@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -128,7 +129,7 @@ def test_empty_objects_are_asked_for_together_and_no_others(monkeypatch: pytest.
         if url == "s3://b/in":
             return None
         together.wait(timeout=20)
-        return None if url.endswith("folder") else object()
+        return None if url.endswith("folder") else SimpleNamespace(size_bytes=0)
 
     page = [{"path": f"in/{name}", "size": 0} for name in (*"abcdef", "folder", "g")] + [{"path": "in/z", "size": 1}]
     monkeypatch.setattr(listing, "single", single)

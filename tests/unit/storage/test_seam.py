@@ -48,6 +48,7 @@ LIBRARIES = {"glob", "shutil", "tempfile"}
 
 THE_CODE = "the code and the job file are the submitter's own, on this machine"
 AN_ENTRY_SCRIPT = "it runs in a worker, to which its inputs were brought"
+A_TABLE = "a table of ours beside the module"
 A_COPY = "what a storage has copied to this disk"
 THE_JOB_FOLDER = "the job folder stays on the shared volume"
 ALLOWED = {
@@ -61,6 +62,7 @@ ALLOWED = {
     ("services/master/parallelrun_master/planning/extent.py", "main"): "an empty folder for lists of its own",
     ("shared/parallelrun_core/azure/mlflow_scoring/score_mlflow_model.py", "init"): AN_ENTRY_SCRIPT,
     ("shared/parallelrun_core/azure/mlflow_scoring/score_mlflow_model.py", "read"): AN_ENTRY_SCRIPT,
+    ("shared/parallelrun_core/spec/conda.py", "_packages"): A_TABLE,
     ("shared/parallelrun_core/mltable/input_plan.py", "load_plans"): THE_JOB_FOLDER,
     ("services/concatenator/parallelrun_concatenator/parts.py", "__init__"): THE_JOB_FOLDER,
     ("services/concatenator/parallelrun_concatenator/parts.py", "_read"): THE_JOB_FOLDER,
