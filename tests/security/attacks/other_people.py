@@ -123,7 +123,10 @@ def _read_by_every_field(target: Target, person: PersonAtDoors, other_id: str) -
         for way, value in ways.items():
             spec = {"entry_script": "entry.py", "inputs": {"data": value}}
             answer = person.user.client.post("/v1/jobs:preview", json=spec)
-            if CANARY in answer.text or "parallel_run_step" in answer.text.replace(str(value), ""):
+            shown = answer.text.replace(str(value), "")
+            if way == "a folder with a link to a file":  # a refusal says where the person's own link leads
+                shown = shown.replace(f"{outputs}/parallel_run_step.txt", "")
+            if CANARY in answer.text or "parallel_run_step" in shown:
                 return f"a preview of {way}: {answer.text[:200]}"
     return ""
 
