@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -91,6 +92,16 @@ class Tab:
         """Wait until what is shown has been loaded."""
         self.page.locator("h1").first.wait_for(state="attached", timeout=READY_MS)
         self.page.locator(".loading").first.wait_for(state="detached", timeout=READY_MS)
+
+    def until(self, expression: str, argument: object = None) -> None:
+        """Wait until JavaScript is true on the page.
+
+        Playwright's own `wait_for_function` asks again in the page, whose content security policy forbids it.
+        """
+        deadline = time.monotonic() + READY_MS / 1000
+        while not self.page.evaluate(expression, argument):
+            assert time.monotonic() < deadline, f"not within {READY_MS / 1000:.0f} s: {expression}"
+            self.page.wait_for_timeout(50)
 
     def resize(self, width: int, height: int) -> None:
         self.page.set_viewport_size({"width": width, "height": height})

@@ -105,7 +105,7 @@ def test_a_job_is_run_again_with_changes_and_the_code_that_it_had(opened: Tab, s
     page.get_by_text("The server would accept this parallel job").wait_for()
     page.get_by_role("button", name="Submit").click()
     page.get_by_role("heading", name="to repeat").wait_for()
-    page.wait_for_function("id => !location.pathname.endsWith(id)", arg=job)
+    opened.until("id => !location.pathname.endsWith(id)", job)
     page.get_by_text("60 items gave 60 rows").wait_for()
 
 

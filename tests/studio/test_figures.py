@@ -98,7 +98,7 @@ def test_every_figure_of_a_job_is_the_same_wherever_it_is_shown(
 
     opened.open(f"/jobs?q={job.id}")
     row = page.locator("tbody tr")
-    page.wait_for_function("document.querySelectorAll('tbody tr').length === 1")
+    opened.until("document.querySelectorAll('tbody tr').length === 1")
     bar = row.locator("td.progress").inner_text()
     assert f"{progress.decided} / {progress.scheduled}" in bar
     assert (f"{failed} failed" in bar) == (failed > 0)

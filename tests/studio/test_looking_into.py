@@ -68,7 +68,7 @@ def test_inputs_of_a_mini_batch_are_seen_as_lines_and_pictures(opened: Tab, read
     opened.open(f"/jobs/{reads}/mini-batches?id=0")
     picture = page.get_by_role("img", name="a.png")
     picture.wait_for()
-    page.wait_for_function(f"(() => {{ const f = {IS_DECODED}; return f(document.querySelector('img.picture')) }})()")
+    opened.until(f"(() => {{ const f = {IS_DECODED}; return f(document.querySelector('img.picture')) }})()")
     assert opened.violations() == []
 
 
@@ -124,12 +124,12 @@ def test_mini_batches_are_filtered_by_worker(opened: Tab, shown: Studio) -> None
     page.wait_for_url("**process=process001**")
     workers = "[...document.querySelectorAll('table.mini-batches td:nth-child(9)')].map((each) => each.innerText)"
     is_so = "all.length > 0 && all.every((each) => each.endsWith('process001'))"
-    page.wait_for_function(f"(() => {{ const all = {workers}; return {is_so}; }})()")
+    opened.until(f"(() => {{ const all = {workers}; return {is_so}; }})()")
 
 
 def test_outputs_that_are_pictures_are_shown(opened: Tab, reads: str) -> None:
     page = opened.page
     opened.open(f"/jobs/{reads}/outputs?path=a.png")
     page.get_by_role("img", name="a.png").wait_for()
-    page.wait_for_function(f"(() => {{ const f = {IS_DECODED}; return f(document.querySelector('img.picture')) }})()")
+    opened.until(f"(() => {{ const f = {IS_DECODED}; return f(document.querySelector('img.picture')) }})()")
     assert opened.violations() == []

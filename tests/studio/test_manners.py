@@ -40,9 +40,9 @@ def test_a_link_that_was_used_says_so_and_how_to_get_another(browser: Browser, s
 def test_the_tab_of_the_browser_says_how_a_job_stands(opened: Tab, shown: Studio) -> None:
     page = opened.page
     opened.open(f"/jobs/{shown.live()}")
-    page.wait_for_function(r"/^<?>?\d+ % · long one · ParallelRun$/.test(document.title)")
+    opened.until(r"/^<?>?\d+ % · long one · ParallelRun$/.test(document.title)")
     opened.open(f"/jobs/{shown.jobs['broken']}/logs")
-    page.wait_for_function("document.title === 'failed · broken one · logs · ParallelRun'")
+    opened.until("document.title === 'failed · broken one · logs · ParallelRun'")
     icon = page.locator("link[rel=icon]").get_attribute("href")
     assert icon is not None
     assert "%23c8322b" in icon

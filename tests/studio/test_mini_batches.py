@@ -18,7 +18,7 @@ def test_mini_batches_are_searched_by_the_name_of_an_input(opened: Tab, shown: S
     opened.open(f"/jobs/{shown.jobs['good']}/mini-batches")
     rows = page.locator("table.mini-batches tbody tr")
     page.get_by_role("searchbox", name="Name of an input").fill("00017.TXT")
-    page.wait_for_function("document.querySelectorAll('table.mini-batches tbody tr').length === 1")
+    opened.until("document.querySelectorAll('table.mini-batches tbody tr').length === 1")
     assert rows.locator("code").first.inner_text().endswith("00017.txt")
     assert "input=00017.TXT" in page.url
     assert opened.violations() == []

@@ -84,6 +84,7 @@ def test_each_row_is_once_in_the_group_of_its_keys(
 @example(content='a,b\n"x,2\nz,3\ny",4\n', multi_line=False, size=3)
 @example(content='a,"b\na,"c"d\nb,"e\na,f', multi_line=True, size=1 << 20)
 @example(content='a,x"y,"2\na,z"\nb,1\na,"', multi_line=True, size=1 << 20)
+@example(content='a"\n\r"""""', multi_line=True, size=1)
 @settings(deadline=None, max_examples=120)
 def test_whatever_text_a_table_is_made_of_its_groups_are_its_rows(content: str, multi_line: bool, size: int) -> None:
     options = {"support_multi_line": multi_line, "header": "no_header", **TEXT_ONLY}

@@ -37,15 +37,12 @@ def with_newlines(data: bytes, grammar: Grammar, width: int | None) -> bytes:
         data: whole records in UTF-8.
         width: how many fields the first record of the file has; None: its lines end with carriage returns.
     """
-    import numpy as np
-
     if width is None and not grammar.multi_line:  # in quotes as well, as a newline would
         return data.replace(b"\r", b"\n")
-    if width is None and b'"' in data and not _has_sound_quotes(data, grammar):
-        return _at_ends(data.decode(), grammar).encode()
-    text = np.frombuffer(data, dtype=np.uint8).copy()
-    text[returns_at_ends(text, grammar, width)] = _LF
-    return text.tobytes()
+    if b'"' in data and (width is None or grammar.multi_line) and not _has_sound_quotes(data, grammar):
+        text = data.decode()
+        return _at_ends(text, grammar).encode() if width is None else _by_record(text, grammar, width)
+    return _each_end_replaced(data, grammar, width)
 
 
 def _has_sound_quotes(data: bytes, grammar: Grammar) -> bool:
@@ -58,6 +55,24 @@ def _has_sound_quotes(data: bytes, grammar: Grammar) -> bool:
     except NotPlain:
         pass
     return False
+
+
+def _by_record(text: str, grammar: Grammar, width: int) -> bytes:
+    """Return the text, each record by itself: quotes that open no field say nothing of the records behind them."""
+    records, start = [], 0
+    for end in grammar.ends(text, r"\n|\Z"):
+        record = text[start:end].encode()
+        records.append(_each_end_replaced(record, grammar, width) if b"\r" in record else record)
+        start = end
+    return b"".join(records)
+
+
+def _each_end_replaced(data: bytes, grammar: Grammar, width: int | None) -> bytes:
+    import numpy as np
+
+    text = np.frombuffer(data, dtype=np.uint8).copy()
+    text[returns_at_ends(text, grammar, width)] = _LF
+    return text.tobytes()
 
 
 def _at_ends(text: str, grammar: Grammar) -> str:
