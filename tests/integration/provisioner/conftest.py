@@ -37,13 +37,15 @@ class Provisioned:
         return Provisioning(self.cluster.redis).status(name) or ProvisioningStatus(at=0.0)
 
     def agents(self, name: str) -> list[psutil.Process]:
-        """The agents of a compute that run, whoever has started them."""
-        there = []
-        for process in psutil.process_iter(["cmdline"]):
+        """The agents of a compute that run, whoever has started them; not what they have just forked, which bears
+        their command line until it runs another program.
+        """
+        agents = {}
+        for process in psutil.process_iter(["cmdline", "ppid"]):
             words = " ".join(process.info["cmdline"] or [])
             if "-m parallelrun_core.service.launch parallelrun_agent.main" in words and f"--compute {name} " in words:
-                there.append(process)
-        return there
+                agents[process.pid] = process
+        return [process for process in agents.values() if process.info["ppid"] not in agents]
 
     def remove(self, name: str) -> None:
         """Delete a compute, and wait until nothing is left of it."""
