@@ -21,6 +21,7 @@ from parallelrun_core.store.connection import connect, without_password
 from parallelrun_core.store.credentials import login, prepare, read_secret
 from parallelrun_core.store.fitness import UnfitRedis, check
 from parallelrun_core.store.keys import JobKeys
+from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.roles import Role, scripts_of
 from tests.redis_server import SECRETS, RedisServer
 from tests.security.attacks import redis as attacks
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.integration
 
-KEYS = JobKeys("job_00000000000000000000")
+JOB = "job_00000000000000000000"
+KEYS = JobKeys(JOB)
 FOR_AGENTS = {
     KEYS.job, KEYS.ready, KEYS.messages, KEYS.leases, KEYS.twins, KEYS.tries, KEYS.lost, KEYS.sessions, KEYS.nodes,
     KEYS.outcomes, KEYS.at_work,
@@ -106,6 +108,15 @@ def test_an_agent_may_touch_what_its_scripts_name_and_no_other_key_of_a_job(serv
     with as_role(server, Role.AGENT) as client:
         allowed = {key for key in KEYS.all() if not is_denied(client, ("EXISTS", key))}
     assert allowed == FOR_AGENTS
+
+
+def test_an_agent_may_ask_to_join_a_job(server: RedisServer) -> None:
+    with connect(server.url) as admin:
+        admin.hset(KEYS.job, "state", "processing")
+    with as_role(server, Role.AGENT) as client:
+        registry = Registry(client)
+        assert [registry.is_first_to_join(JOB) for _ in range(2)] == [True, False]
+        assert not registry.is_first_to_join("job_that_is_gone")
 
 
 def check_what_is_denied(server: RedisServer, role: Role, table: dict[str, tuple[str, ...]]) -> None:

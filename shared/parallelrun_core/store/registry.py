@@ -171,7 +171,10 @@ class Registry:
         ]
 
     def is_first_to_join(self, job_id: str) -> bool:
-        """Ask for a job that one node is enough for; returns whether no other node has done so in this generation."""
+        """Ask for a job that one node is enough for; returns whether this node may join it now.
+
+        It may if no other has asked since the job began, or since its last node left or was lost.
+        """
         job = JobKeys(job_id).job
         with self._redis.pipeline(transaction=False) as pipeline:  # nodes may not use MULTI
             pipeline.hincrby(job, "joining", 1)

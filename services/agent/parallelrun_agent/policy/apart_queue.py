@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from parallelrun_agent.policy.early_failures import LEADER_LOOKS_S
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.isolation import ISOLATABLE, Isolation
 from parallelrun_core.spec import JobSpec
@@ -17,8 +18,6 @@ from parallelrun_core.wire.outcome import Failure, Outcome
 
 _MOST_IN_VAIN: Final = 3
 """While nothing has succeeded here, the items of so many mini-batches are run apart, and then of no more."""
-_LEADER_S: Final = 2.0
-"""How long the leader has to look at what has failed, when nothing else is to be run here."""
 _LONGEST_S: Final = 10.0
 _MOST_HELD_BACK: Final = 10_000
 
@@ -106,7 +105,7 @@ class ApartQueue:
             self._held_since = self._held_since if self._count else now
             self._count, self._held_last = count, now
         may_be_enough = count * max(1, nodes) >= self._fewest
-        is_due = is_idle and (not may_be_enough or now - self._held_last >= _LEADER_S)
+        is_due = is_idle and (not may_be_enough or now - self._held_last >= LEADER_LOOKS_S)
         is_late = count >= 2 * self._fewest and now - self._held_since >= _LONGEST_S
         if self._has_succeeded or is_due or is_late or count >= _MOST_HELD_BACK:
             self.waiting += self.held_back

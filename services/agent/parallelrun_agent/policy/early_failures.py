@@ -15,8 +15,8 @@ from parallelrun_core.wire.outcome import Outcome
 
 _PAUSE_S: Final = 0.1
 """Between two mini-batches of a worker: some of the leader's rounds."""
-_LEADER_S: Final = 2.0
-"""After so long the leader has looked at what has failed, and the job goes on."""
+LEADER_LOOKS_S: Final = 2.0
+"""Seconds after which the leader has looked at what has failed; then the job goes on."""
 
 
 class EarlyFailures:
@@ -48,7 +48,7 @@ class EarlyFailures:
             return
         if self._paused_since == NEVER:
             self._paused_since = now
-        self.is_open = now < self._paused_since + _LEADER_S
+        self.is_open = now < self._paused_since + LEADER_LOOKS_S
         self.pause_until = now + _PAUSE_S
 
     def pauses(self, now: float) -> bool:

@@ -39,7 +39,7 @@ class _Waiting:
 
 
 class JoinOrder:
-    """Decides for one node.
+    """The rules by which a node joins jobs.
 
     Args:
         slots: workers that it can have at the same time; other nodes are taken to have as many.
