@@ -144,8 +144,24 @@ def huge_head(target: Target) -> str:
     return f"{sent:,} bytes of a head were taken" if sent > 16 << 20 else what_is_not_answered(target)
 
 
+def request_after_a_refusal(target: Target) -> str:
+    """The end of a body that was refused, and one more request: a server that reads either parses what it refused."""
+    answers = b""
+    with connect(target) as connection:
+        connection.sendall(b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
+        while b"\r\n\r\n" not in answers:
+            answers += connection.recv(1 << 16)
+        with suppress(OSError):  # it has closed the connection
+            connection.sendall(b"0\r\n\r\nGET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            while part := connection.recv(1 << 16):
+                answers += part
+    return "what follows a refusal is parsed" if answers.count(b"HTTP/1.1 ") > 1 else ""
+
+
 def tiny_chunks(target: Target) -> str:
     """A body without the token, in chunks of one byte, each of which costs more than it brings."""
+    if reason := request_after_a_refusal(target):
+        return reason
     chunks = b"1\r\nx\r\n" * 40_000
     stop = threading.Event()
 
