@@ -12,6 +12,7 @@ from tests.odd_files.values import ODD, ORDINARY, Value
 
 SIZES: Final = {"one": 1, "few": 9, "hundreds": 330, "thousands": 2500}
 CUTS: Final = ("1mb", "900", "rows:40")
+CODE_PAGES: Final = ("iso8859-2", "cp1250", "cp1251", "koi8-r", "cp437", "cp850", "mac-roman", "cp874")
 PACKED: Final = ("gz", "zip", "bz2", "xz", "zst")
 
 
@@ -233,6 +234,8 @@ def garbage(chance: random.Random) -> Iterator[Case]:
             ("NUL behind the rows", "utf8"),
             ("an archive in a gz", "utf8"),
             ("Japanese UTF-8 as latin1", "latin1"),
+            ("any bytes", chance.choice(CODE_PAGES)),
+            ("bytes from 128 to 255", chance.choice(CODE_PAGES)),
         ):
             how = _drawn(chance, is_json=False, columns=("ints", "words"), size="few", options={"encoding": encoding})
             case = text_case("11 size", chance, how, label)
@@ -245,10 +248,46 @@ def garbage(chance: random.Random) -> Iterator[Case]:
                     chance.choice([*range(1, 9), *range(14, 127)]) for _ in range(3000)
                 ),
                 "bytes from 128 to 255": bytes(chance.choices(range(128, 256), k=3000)),
+                "any bytes": chance.randbytes(3000),
                 "NUL behind the rows": text + bytes(4096),
                 "an archive in a gz": making.archived("b.csv", text),
             }.get(label, text)
             yield replace(case, files={**case.files, "b.csv": content})
+
+
+def joined(chance: random.Random) -> Iterator[Case]:
+    """Kind 8: files that were put together with `cat` or `copy`, with what each begins and ends with."""
+    while True:
+        for label, between in (("header", ""), ("mark and header", "\ufeff"), ("end mark and header", "\x1a")):
+            how = _drawn(chance, is_json=False, columns=chance.choice((("ints", "words"), ("texts", "words"))))
+            case = text_case("8 headers", chance, how, f"a {label} between rows")
+            yield _put_together(case, between.encode())
+        how = _drawn(chance, is_json=True, encoding="utf-8-mark")
+        yield _put_together(text_case("8 headers", chance, how, "a mark between objects"), b"")
+
+
+def _put_together(case: Case, between: bytes) -> Case:
+    """Its files as one."""
+    (name, first), *others = case.files.items()
+    content = between.join([first, *(text for _, text in others)])
+    return replace(case, files={name: content}, rows={name: [row for rows in case.rows.values() for row in rows]})
+
+
+def end_marks(chance: random.Random) -> Iterator[Case]:
+    """Kind 3: the last line is the character Z with Control, once or as a whole block of it."""
+    while True:
+        for count in (1, 128):
+            case = text_case("3 line ends", chance, _drawn(chance), f"{count} end marks")
+            yield replace(case, files={name: text + b"\x1a" * count for name, text in case.files.items()})
+
+
+def other_delimiters(chance: random.Random) -> Iterator[Case]:
+    """Kind 8: a delimiter that the job doesn't name."""
+    while True:
+        for delimiter in (";", "\t", "|"):
+            how = _drawn(chance, delimiter=delimiter, is_json=False, columns=("ints", "words"))
+            case = text_case("8 headers", chance, how, f"an undeclared {delimiter!r}")
+            yield replace(case, step={"read_delimited": {}})
 
 
 def _with_columns_turned(case: Case) -> Case:
@@ -273,7 +312,7 @@ def sizes(chance: random.Random) -> Iterator[Case]:
 KINDS: Final[tuple[tuple[Callable[[random.Random], Iterator[Case]], int], ...]] = (
     (ordinary, 40), (ordinary_delimiters, 12), (value_types, 48), (line_ends, 18), (encodings, 27), (broken, 12),
     (litter, 24), (packed, 20), (headers, 20), (sizes, 9), (code_pages, 3), (open_quotes, 6),
-    (garbage, 10),
+    (garbage, 14), (joined, 12), (end_marks, 8), (other_delimiters, 12),
 )  # fmt: skip
 """How many of each there are at least."""
 

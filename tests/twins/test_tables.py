@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import random
+from itertools import islice
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from parallelrun_master.planning import record_scan
+from parallelrun_master.planning import input_cuts, record_scan
 from parallelrun_worker.rows import arrow
 from parallelrun_worker.rows.returned_columns import ReturnedColumns
 from parallelrun_worker.shuffle.chunks import ChunkReader, Damaged
 from parallelrun_worker.shuffle.sorting import Keyed
-from parallelrun_worker.tables import arrow_arrays, by_arrow, json_by_arrow, table, text, text_format
+from parallelrun_worker.tables import arrow_arrays, by_arrow, json_by_arrow, sniffing, table, text, text_format
 from parallelrun_worker.tables.formats import delimited
 from parallelrun_worker.tables.schema import Schema
 from parallelrun_worker.tables.table_format import Piece
 from parallelrun_worker.tables.text_format import TextFormat, TextRecords
 from parallelrun_worker.tables.values import Values
+from tests.odd_files import test_odd_files
+from tests.odd_files.cases import litter
+from tests.odd_files.verdicts import judged
 from tests.twins.sabotage import always, expect_failure
 from tests.unit.concatenator import test_formats as formats
 from tests.unit.tables import test_arrow_rows as arrow_rows
 from tests.unit.tables import test_grouping as grouping
 from tests.unit.tables import test_json_lines_agree as json_lines
+from tests.unit.tables import test_misreadings as misreadings
 from tests.unit.tables import test_odd_headers as headers
 from tests.unit.tables import test_parsers_agree as parsers
 from tests.unit.tables import test_quotes as quotes
@@ -194,3 +200,48 @@ def test_headers_that_differ_and_of_which_nobody_is_told_are_found(monkeypatch: 
     monkeypatch.setattr(delimited, "warn_of_header", always(None))
     with expect_failure():
         headers.test_columns_by_position_are_warned_of_where_a_header_differs()
+
+
+def test_litter_that_is_skipped_without_a_word_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the warnings of a listing that has left out files."""
+    monkeypatch.setattr(input_cuts, "leftover_warnings", always(()))
+    tally = judged(islice(litter(random.Random("litter")), 4), ["own"])
+    with expect_failure():
+        test_odd_files.test_odd_files_with_litter_beside_them_are_read_and_the_litter_is_named(tally)
+    assert tally.by_kind["6 litter", "silent"] == 4
+
+
+def test_delimiters_of_which_nobody_is_told_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without a look for another delimiter in a table of one column."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    monkeypatch.setattr(delimited, "warn_of_delimiter", always(False))
+    with expect_failure():
+        misreadings.test_a_delimiter_is_told_where_numbers_have_commas_and_where_a_comma_is_meant(folder)
+
+
+def test_headers_between_rows_of_which_nobody_is_told_are_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Without a look for the header of a file between its rows."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    monkeypatch.setattr(delimited, "joint_in", always(None))
+    with expect_failure():
+        misreadings.test_a_byte_order_mark_between_rows_is_told(folder)
+
+
+def test_end_marks_that_become_records_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the character Z with Control at the end of a file as a part of its text."""
+    monkeypatch.setattr(text_format, "without_end_mark", lambda data, _encoding: data)
+    with expect_failure():
+        misreadings.test_end_marks_of_dos_are_no_records("utf-8", "\r\n\x1a", multi_line=False)
+
+
+def test_noise_that_is_read_in_a_code_page_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without a look for bytes that no text in such a code page has."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    monkeypatch.setattr(sniffing, "_code_page", always(None))
+    with pytest.raises(pytest.fail.Exception):
+        misreadings.test_noise_in_a_code_page_is_refused_and_a_text_is_read(folder, "koi8-r")

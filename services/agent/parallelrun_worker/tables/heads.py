@@ -34,6 +34,8 @@ class FileHead(NamedTuple):
     """The position where the rows begin."""
     delimiter: str
     """The delimiter of this file."""
+    line: bytes = b""
+    """The header as it stands in the file, in UTF-8, without its line end."""
 
 
 def read_head(read_some: ReadSome, encoding: Encoding, rules: HeadRules) -> FileHead:
@@ -72,7 +74,7 @@ def _with_header(
         text = to_utf8(line, encoding).decode()
     record, end = Grammar(rules.delimiter, multi_line=rules.multi_line).first(text, has_returns=encoding.has_returns)
     length = len(line) if end == len(text) else _bytes_of(text[:end], line, encoding)
-    return FileHead(record, start + length, rules.delimiter)
+    return FileHead(record, start + length, rules.delimiter, text[:end].strip("\r\n").encode())
 
 
 def _bytes_of(text: str, line: bytes, encoding: Encoding) -> int:

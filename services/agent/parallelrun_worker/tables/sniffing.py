@@ -6,7 +6,9 @@ A code page is never guessed, since any bytes are text in most of them.
 """
 
 import codecs
+import unicodedata
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 from parallelrun_worker.tables.records import Grammar
@@ -36,9 +38,13 @@ _LF, _CR = "\n", "\r"
 ReadSome = Callable[[int, int], bytes]
 """At most so many bytes of a file from a place on: size, place."""
 _CONTROLS = bytes([0, *range(4, 9), *range(16, 27)])
-_UNDEFINED = b"\x81\x8d\x8f\x90\x9d"
+_BYTES = bytes(range(256))
+_ASCII = 0x7F
+_BEYOND_ASCII = _BYTES[_ASCII + 1 :]
+_NO_CHARACTERS = frozenset(["Cc", "Cn", "Co"])
+"""Unicode's categories of control characters, and of what nobody has assigned."""
 _MOST_UNDEFINED = 0.01
-"""Which share of a text in Windows-1252 may be bytes that mean nothing there: in a text, they are slips."""
+"""Which share of a text in a code page may be bytes that mean nothing there: in a text, they are slips."""
 _FEW = 3
 _ZERO_BLOCK = bytes(512)
 _HIGHEST_OF_FEW = 8
@@ -87,7 +93,7 @@ def sniffed(read_some: ReadSome, declared: str) -> Encoding:
 
 
 def check_controls(data: bytes, encoding: Encoding, start: int, delimiter: str) -> None:
-    """Check that text is not full of control characters, or of bytes that mean nothing in Windows-1252.
+    """Check that text is not full of control characters, or of bytes that mean nothing in its code page.
 
     Those that separate fields (the delimiter, 1 to 3, and 28 to 31) or switch between sets of characters don't count.
 
@@ -108,8 +114,33 @@ def check_controls(data: bytes, encoding: Encoding, start: int, delimiter: str) 
                 )
             marks = marks.replace(b"\0", b"")
         _check_share(data, start, marks, _MOST_CONTROLS, "are control characters")
-    if encoding.name == "cp1252" and any(bytes([each]) in data for each in _UNDEFINED) and not _may_be_utf8(data):
-        _check_share(data, start, _UNDEFINED, _MOST_UNDEFINED, "mean nothing in Windows-1252")
+    page = _code_page(encoding.name)
+    if page is None or greatest(data) <= _ASCII or _may_be_utf8(data):
+        return
+    if any(bytes([each]) in data for each in page.undefined):
+        _check_share(data, start, page.undefined, _MOST_UNDEFINED, f"mean nothing in {encoding.name}")
+    _check_share(data, start, _BEYOND_ASCII, 1 - _LEAST_ASCII, "are beyond ASCII: there are no line ends and no blanks")
+
+
+class _CodePage(NamedTuple):
+    """An encoding in which each byte is a character, those of ASCII and others."""
+
+    undefined: bytes
+    """The bytes that are read, and mean nothing: Unicode has control characters for them."""
+
+
+@cache
+def _code_page(name: str) -> _CodePage | None:
+    """None: several bytes may be one character."""
+    characters = _BYTES.decode(name, "replace")
+    if name == "utf-8" or len(characters) != len(_BYTES):
+        return None
+    read_anyway = "\ufffd" if name == "cp1252" else ""
+    return _CodePage(bytes(
+        byte
+        for byte, character in enumerate(characters)
+        if byte > _ASCII and (unicodedata.category(character) in _NO_CHARACTERS or character == read_anyway)
+    ))  # fmt: skip
 
 
 def _may_be_utf8(data: bytes) -> bool:
@@ -134,6 +165,13 @@ def _least(data: bytes) -> int:
     import numpy as np
 
     return int(np.frombuffer(data, dtype=np.uint8).min())
+
+
+def greatest(data: bytes) -> int:
+    """Return the greatest byte, as quickly."""
+    import numpy as np
+
+    return int(np.frombuffer(data, dtype=np.uint8).max()) if data else 0
 
 
 def first_width(read_some: ReadSome, encoding: Encoding, grammar: Grammar) -> int:

@@ -12,6 +12,9 @@ from parallelrun_worker.tables.sniffing import Encoding, sniffed
 
 _BLOCK = 1 << 16
 _COUNTED = 1 << 20
+_END_MARK = "\x1a"
+_TURNED_MARK = "\ufffe"
+"""What a byte order mark is when its bytes are read in the other order; no text has this character."""
 
 
 def encoding_of(file: BinaryIO, declared: str) -> Encoding:
@@ -48,6 +51,15 @@ def owned_bytes(file: BinaryIO, start: int, end: int, encoding: Encoding, *, is_
     """The records in `owned_range`."""
     owned = owned_range(file, start, end, encoding, is_aligned=is_aligned, first=first)
     return read_range(file, owned.start, owned.stop)
+
+
+def without_end_mark(data: bytes, encoding: Encoding) -> bytes:
+    """The end of a text without the control characters Z with which programs for DOS and CP/M mark it."""
+    mark = _END_MARK.encode(encoding.name)
+    end = len(data)
+    while data.endswith(mark, 0, end) and not end % len(mark):
+        end -= len(mark)
+    return data if end == len(data) else data[:end]
 
 
 def after_newline(file: BinaryIO, at: int, encoding: Encoding) -> int:
@@ -115,4 +127,8 @@ def to_utf8(data: bytes, encoding: Encoding) -> bytes:
     if encoding.name == "cp1252":  # five of its bytes are undefined for Python; the web reads them as Latin 1
         codecs.register_error("parallelrun.latin1", _as_latin_1)
         return data.decode("cp1252", "parallelrun.latin1").encode()
-    return data.decode(encoding.name).encode()
+    text = data.decode(encoding.name)
+    if encoding.width > 1 and _TURNED_MARK in text:
+        at = len(text[: text.index(_TURNED_MARK)].encode(encoding.name))
+        raise UnicodeDecodeError(encoding.name, data, at, at + encoding.width, "a byte order mark of the other order")
+    return text.encode()

@@ -16,7 +16,7 @@ from parallelrun_worker.tables.records import Record
 from parallelrun_worker.tables.schema import Schema, freeze, frozen
 from parallelrun_worker.tables.sniffing import FIRST_BYTES, Encoding, check_controls
 from parallelrun_worker.tables.table_format import Piece, Records, TableFormat, named
-from parallelrun_worker.tables.text import encoding_of, is_utf8, lines_before, owned_range, to_utf8
+from parallelrun_worker.tables.text import encoding_of, is_utf8, lines_before, owned_range, to_utf8, without_end_mark
 from parallelrun_worker.tables.unpacking import (
     LIMIT_BYTES,
     MOST_MAGIC_BYTES,
@@ -109,6 +109,8 @@ class TextFormat(TableFormat):
                 _check_first_bytes(file, encoding, head)  # of garbage in one line, all is the header
             owned = owned_range(file, start, end, encoding, is_aligned=is_aligned, first=head.start)
             data = read_range(file, owned.start, owned.stop)
+            if owned.stop >= size_of(file):
+                data = without_end_mark(data, encoding)
             check_controls(data, encoding, owned.start, head.delimiter)
             self._warn_of_code_page(path, data, encoding)
             with refusing(encoding, owned.start, data):

@@ -22,7 +22,8 @@ from parallelrun_worker.tables.charsets import OtherEncoding
 from parallelrun_worker.tables.heads import HeadRules, read_head
 from parallelrun_worker.tables.line_ends import returns_at_ends
 from parallelrun_worker.tables.records import Grammar
-from parallelrun_worker.tables.sniffing import FIRST_BYTES, NotText, check_controls, first_width, sniffed
+from parallelrun_worker.tables.sniffing import FIRST_BYTES, Encoding, NotText, check_controls, first_width, sniffed
+from parallelrun_worker.tables.text import without_end_mark
 
 BLOCK_BYTES: Final = 1 << 20
 """How much of a file is looked at once, unless a record is longer."""
@@ -47,7 +48,7 @@ class TextForm(NamedTuple):
 
     unit: str
     """NumPy's name for one character."""
-    width: int
+    encoding: Encoding
     start: int
     """The position where the first record begins."""
     delimiter: bytes
@@ -57,6 +58,11 @@ class TextForm(NamedTuple):
     fields: int | None
     """Number of fields of the first record; None: lines end with carriage returns."""
     comment: str
+
+    @property
+    def width(self) -> int:
+        """Bytes of one character."""
+        return self.encoding.width
 
 
 def form_of(file: BinaryIO, encoding: str, rules: HeadRules | None = None) -> TextForm:
@@ -77,7 +83,7 @@ def form_of(file: BinaryIO, encoding: str, rules: HeadRules | None = None) -> Te
         file_encoding = sniffed(read_some, encoding)
         unit = _UNITS.get(file_encoding.name, "u1")
         if rules is None:
-            return TextForm(unit, file_encoding.width, file_encoding.bom, b",", False, None, None, "")
+            return TextForm(unit, file_encoding, file_encoding.bom, b",", False, None, None, "")
         head = read_head(read_some, file_encoding, rules)
         check_controls(read_some(FIRST_BYTES, 0), file_encoding, 0, head.delimiter)
     except (NotText, OtherEncoding) as error:
@@ -85,7 +91,7 @@ def form_of(file: BinaryIO, encoding: str, rules: HeadRules | None = None) -> Te
     grammar = Grammar(head.delimiter, multi_line=rules.multi_line)
     fields = None if file_encoding.has_returns else first_width(read_some, file_encoding, grammar)
     mark = head.delimiter.encode(file_encoding.name, "replace")
-    return TextForm(unit, file_encoding.width, head.start, mark, rules.multi_line, grammar, fields, rules.comment)
+    return TextForm(unit, file_encoding, head.start, mark, rules.multi_line, grammar, fields, rules.comment)
 
 
 def record_starts(file: BinaryIO, form: TextForm) -> Iterator[Offsets]:
@@ -98,6 +104,8 @@ def record_starts(file: BinaryIO, form: TextForm) -> Iterator[Offsets]:
         if not data:
             return
         is_last = at + len(data) >= size
+        if is_last and not (data := without_end_mark(data, form.encoding)):
+            return
         words, has_sound_quotes = _starts(data, form, is_last=is_last)
         starts = Offsets(words, at, form.width, has_sound_quotes=has_sound_quotes)
         if is_last:

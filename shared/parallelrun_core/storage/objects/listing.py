@@ -74,6 +74,11 @@ class ObjectListing:
                 continue
             # Of millions of keys, each call in Python for each one is a part of a minute.
             keys = [meta["path"] for meta in metas]
+            if address.key and address.key in keys:
+                metas = self._below(address, metas)
+                keys = [meta["path"] for meta in metas]
+            if not keys:
+                continue
             self._note_order(keys)
             folders = [key.rpartition("/")[0] for key in keys]
             for folder, group in groupby(range(len(keys)), folders.__getitem__):
@@ -119,6 +124,21 @@ class ObjectListing:
         for key in sorted(markers):
             self.markers.add(os.fsencode(key))
         return [meta for meta in files if meta["path"] not in markers]
+
+    def _below(self, address: Address, metas: Sequence[ObjectMeta]) -> Sequence[ObjectMeta]:
+        """Return the entries without the object of the folder's own name with a '/' behind it; no pattern matches it.
+
+        Raises:
+            StoreError: without a pattern, it would be left out although it has content.
+        """
+        for meta in metas:
+            if meta["path"] == address.key and self._pattern is None:
+                message = (
+                    f"an object of {meta['size']:,} bytes has a key that ends in '/', as no file can: rename it, or "
+                    "leave it out by a pattern such as **"
+                )
+                raise StoreError(errno.EINVAL, message, f"{address.store}/{address.key}/")
+        return [meta for meta in metas if meta["path"] != address.key]
 
     def _note_order(self, keys: list[str]) -> None:
         # Sorting what is sorted costs next to nothing; code points have the order of their UTF-8.

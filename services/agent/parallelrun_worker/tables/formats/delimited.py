@@ -1,7 +1,6 @@
 """Delimited text: the headers of its files, and columns with types inferred from its first rows."""
 
 import os
-import re
 from collections.abc import Callable
 from itertools import islice
 from typing import Any, BinaryIO
@@ -9,10 +8,11 @@ from typing import Any, BinaryIO
 from parallelrun_worker.tables import by_arrow
 from parallelrun_worker.tables.arrow_arrays import arrow_of
 from parallelrun_worker.tables.conversion import convert
-from parallelrun_worker.tables.data_warnings import DataWarning, DataWarnings
 from parallelrun_worker.tables.elsewhere import read_range, read_some, size_of
 from parallelrun_worker.tables.heads import FileHead, HeadRules, read_head
 from parallelrun_worker.tables.line_ends import has_lone_returns, with_newlines, with_single_returns, without_comments
+from parallelrun_worker.tables.misreadings import joint_in, warn_of_delimiter, warn_of_header
+from parallelrun_worker.tables.misreadings import warning_of as joint_warning
 from parallelrun_worker.tables.parsers import read_delimited
 from parallelrun_worker.tables.quotes import may_run_on, open_quotes, warning_of
 from parallelrun_worker.tables.records import Grammar, NotPlain, Record
@@ -20,13 +20,11 @@ from parallelrun_worker.tables.schema import Schema, header_names, infer_schema
 from parallelrun_worker.tables.sniffing import Encoding, first_width
 from parallelrun_worker.tables.splitting import requoted_records, row_begin, split_records
 from parallelrun_worker.tables.table_format import Piece
-from parallelrun_worker.tables.text import as_utf8, encoding_of
+from parallelrun_worker.tables.text import as_utf8, encoding_of, without_end_mark
 from parallelrun_worker.tables.text_format import SAMPLE_BYTES, PieceText, Sampled, TextFormat
 from parallelrun_worker.tables.values import Values
 
 _MOST_HEADERS = 1000
-_MOST_NAMES = 5
-_WITHOUT_NAME = re.compile(r"Column\d+")
 
 
 class DelimitedFormat(TextFormat):
@@ -82,6 +80,13 @@ class DelimitedFormat(TextFormat):
         frame = self._frame(text.data, path, text.head.header, grammar, values, read=read)
         if values is not None and _may_have_open_quotes(text.data, grammar, values):
             self._warn_of_quotes(text, path, grammar)
+        if values is not None:
+            if warn_of_delimiter(self.warnings, path, text.data, text.head, len(frame)):
+                return frame
+            odd_columns = {column for column, _ in values.found}
+            if joint := joint_in(text.data, text.head, self.schema(), frame, odd_columns):
+                place = self.place_in(path, text, joint.at)
+                self.warnings.add(joint_warning(joint, text.head.header, path, *place))
         if text.head.header and self.options["header"] == "all_files_same_headers":
             warn_of_header(self.warnings, path, text.head.header, self.schema(), len(frame), by_name=self._by_name)
         return frame
@@ -185,6 +190,8 @@ class DelimitedFormat(TextFormat):
             while last > 0 and last % encoding.width:
                 last = data.rfind(encoding.newline, 0, last)
             data = data[: last + encoding.width] if last >= 0 else data
+        else:
+            data = without_end_mark(data, encoding)
         text = self.lines(as_utf8(data, encoding), encoding, file, sampled.head).decode(errors="replace")
         return list(islice(self._grammar_of(sampled.head.delimiter).records(text), max(0, count)))
 
@@ -217,32 +224,3 @@ def _united(frame: Any, schema: Schema) -> Any:
     }
     order = schema.names + [name for name in frame.columns if name not in schema_names]
     return pd.DataFrame({name: missing[name] if name in missing else frame[name] for name in order})
-
-
-def warn_of_header(
-    warnings: DataWarnings, path: str, header: Record, schema: Schema, rows: int, *, by_name: bool
-) -> None:
-    """Warn if the header of a file has other columns than the table, or has them in an order that isn't followed."""
-    names = header_names(header)
-    if not rows or schema.has_order_of(names):
-        return
-    header_set, schema_names = set(names), set(schema.names)
-    missing = [name for name in schema.names if name not in header_set and not _WITHOUT_NAME.fullmatch(name)]
-    others = [name for name in names if name not in schema_names]
-    if by_name and not missing and not others:
-        return
-    if by_name:
-        parts = [f"lacks {_listed(missing)}, which are null there"] if missing else []
-        parts += [f"has {_listed(others)}, which the first files have not"] if others else []
-        event, remedy = f"its header {' and '.join(parts)}", "header: no_header, if its first line is a row"
-    else:
-        event = (
-            f"its header is {_listed(names)}, and its values were read as {_listed(schema.names)}, by their position"
-        )
-        remedy = "columns_by: name"
-    warnings.add(DataWarning("header", path, "", event, remedy, rows, "row"))
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(map(repr, names[:_MOST_NAMES])) + more

@@ -23,7 +23,8 @@ from parallelrun_worker.tables.values import MOST_DIGITS, Values
 
 _ANY: Kind = {"kind": "any"}
 _SAMPLE_OBJECTS = 200
-_BLANKS = " \t\r"
+_BLANKS = " \t\r\ufeff"
+"""With the byte order mark, which is between lines where files were put together."""
 _LONE_RETURN = re.compile(rb"\r(?!\n)")
 _ESCAPED = re.compile("[\udc80-\udcff]")
 """A byte that is not UTF-8, which Python stands a surrogate for."""
