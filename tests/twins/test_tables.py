@@ -243,5 +243,5 @@ def test_noise_that_is_read_in_a_code_page_is_found(monkeypatch: pytest.MonkeyPa
     folder = tmp_path / "in"
     folder.mkdir()
     monkeypatch.setattr(sniffing, "_code_page", always(None))
-    with pytest.raises(pytest.fail.Exception):
+    with expect_failure():
         misreadings.test_noise_in_a_code_page_is_refused_and_a_text_is_read(folder, "koi8-r")

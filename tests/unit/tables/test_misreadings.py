@@ -49,8 +49,11 @@ def test_a_delimiter_that_the_job_does_not_name_is_told(
 
 
 def test_a_delimiter_is_told_where_numbers_have_commas_and_where_a_comma_is_meant(folder: Path) -> None:
-    assert told_of(folder, b"id;price\n1;2,5\n2;3,75\n")[0][1].startswith('delimiter: ";"')
-    assert told_of(folder, b"id,price\n1,2.5\n2,3.75\n", delimiter=";")[0][1].startswith('delimiter: ","')
+    for content, options, remedy in (
+        (b"id;price\n1;2,5\n2;3,75\n", {}, 'delimiter: ";"'),
+        (b"id,price\n1,2.5\n2,3.75\n", {"delimiter": ";"}, 'delimiter: ","'),
+    ):
+        assert [each.partition(", an option")[0] for _, each, *_ in told_of(folder, content, **options)] == [remedy]
 
 
 def test_objects_of_json_that_are_read_as_delimited_text_are_told(folder: Path) -> None:
@@ -87,8 +90,8 @@ def test_rows_of_a_header_are_left_out_by_the_filter_that_the_warning_has(folder
 
 
 def test_a_byte_order_mark_between_rows_is_told(folder: Path) -> None:
-    ((kind, _, times, line, offset),) = told_of(folder, "id,x\n5,a\n\ufeff6,b\n".encode())
-    assert (kind, times, line, offset) == ("joined", 1, 3, 9)
+    told = told_of(folder, "id,x\n5,a\n\ufeff6,b\n".encode())
+    assert [(kind, times, line, offset) for kind, _, times, line, offset in told] == [("joined", 1, 3, 9)]
 
 
 @pytest.mark.parametrize("content", ["id,text\n5,id\n6,text\n", "id,text\n5,the id,text\n", "a,b\n5,\ufeff\n"])
