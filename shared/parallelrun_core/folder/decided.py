@@ -131,7 +131,7 @@ class Decided:
         self.waits_of_s = 0.0
         """Seconds that those of `done` took which have asked for permits."""
         self.warnings = WarningTotals()
-        self._failed_warnings: dict[int, list[DataWarning]] = {}
+        self._failed_warnings: dict[int, tuple[DataWarning, ...]] = {}
         self._with_lost: dict[int, Outcome] = {}
         """Decisions of mini-batches some of whose items have failed, without what nobody asks for again."""
         self.retried: dict[int, Outcome] = {}
@@ -193,7 +193,7 @@ class Decided:
         if outcome.status == "done":
             self._count_done(outcome)
             if outcome.lost and len(self._with_lost) < _MOST_WITH_LOST:
-                self._with_lost[outcome.mini_batch] = replace(outcome, parts=[], detail="")
+                self._with_lost[outcome.mini_batch] = replace(outcome, parts=(), detail="")
         else:
             self._failed_items[outcome.mini_batch] = outcome.items
             self._items_of_failed += outcome.items
@@ -239,7 +239,7 @@ class Decided:
             return outcome
         lost = earlier.lost
         if outcome.failure is not None:
-            lost = [replace(each, failure=replace(outcome.failure, traceback="")) for each in lost]
+            lost = tuple(replace(each, failure=replace(outcome.failure, traceback="")) for each in lost)
         token = outcome.token or f"{earlier.token}.{outcome.generation}"
         return replace(earlier, generation=outcome.generation, token=token, lost=lost)
 

@@ -184,13 +184,18 @@ def encode_retried(raw: bytes, items: RetriedItems) -> bytes:
     return _encoder.encode(Message(RETRIED, items.items, _encoder.encode(_Retried(raw, items))))
 
 
+def is_retried(raw: bytes) -> bool:
+    """Return whether this is a message of retried items, if it is a message at all."""
+    return raw[1:2] == b"\x05"  # the kind, right after the head of the array
+
+
 def retried_of(raw: bytes) -> tuple[bytes, RetriedItems | None]:
     """Return the message of the mini-batch itself, and which of its items are to be run; None: all of them.
 
     Raises:
         CorruptLog: these bytes are not a message.
     """
-    if raw[1:2] != b"\x05":  # the kind, right after the head of the array
+    if not is_retried(raw):
         return raw, None
     try:
         retried = _retried_decoder.decode(decode(raw).payload)

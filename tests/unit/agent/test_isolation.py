@@ -74,7 +74,7 @@ def test_isolation_of_a_script_that_aggregates_fails_as_a_whole_and_says_why() -
     apart.heard(PartEvent((0, 4), has_begun=True), "p0", 5.0)
     uneven = Failure("RUN_EXCEPTION", "Uneven: run() returned 1 row for 4 items")
     end = apart.outcome(failed(3, items=8, failure=uneven), "{}")
-    assert (end.status, end.rows, end.lost) == ("failed", 0, [])
+    assert (end.status, end.rows, end.lost) == ("failed", 0, ())
     assert end.failure is not None
     assert end.failure.message == (
         "ValueError: bad (Its items could not be run apart: run() returned 1 row for 4 items)"

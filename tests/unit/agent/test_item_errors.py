@@ -17,7 +17,7 @@ def test_item_errors_are_recorded_with_the_try_that_is_done() -> None:
     worker.in_flight.items_failed(5, LOST)
     node.answered(worker, WorkerAnswer(5, items=4, rows=2), 101.0)
     (commit,) = take(node, Commit)
-    assert (commit.outcome.status, commit.outcome.lost, commit.outcome.items_lost) == ("done", LOST, 2)
+    assert (commit.outcome.status, commit.outcome.lost, commit.outcome.items_lost) == ("done", tuple(LOST), 2)
 
 
 def test_item_errors_of_another_mini_batch_are_not_believed() -> None:

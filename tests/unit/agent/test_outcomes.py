@@ -86,7 +86,7 @@ def test_each_field_of_an_outcome_comes_from_where_it_is_known() -> None:
     failure = Failure("RUN_EXCEPTION", "m", "t")
     delivery = Delivery(7, "token", 4, 0, b"")
     warning = DataWarning("k", "f", "c", "w", "r")
-    assignment = Assignment(delivery, items=20, handed_over=21.5, load_s=22.5, warnings=[warning])
+    assignment = Assignment(delivery, items=20, handed_over=21.5, load_s=22.5, warnings=(warning,))
     assignment.waits = {"openai": 26.5}
     answer = WorkerAnswer(**RESULT, use=Use(18, 19), failure=failure)
     made = OutcomeBuilder("node", 23, run_max_try=9).build(assignment, WORKER, answer, 24.5)
@@ -94,8 +94,8 @@ def test_each_field_of_an_outcome_comes_from_where_it_is_known() -> None:
     assert known == RESULT | {
         "generation": 23, "status": "retry", "token": "token", "tries": 5, "node": "node", "process": "process000",
         "part": "s.process000", "items": 20, "started": 21.5, "elapsed_s": 24.5, "failure": failure, "load_s": 22.5,
-        "detail": known["detail"], "use": Use(18, 19), "warnings": [warning],
-        "parts": [], "lost": [], "waits": {"openai": 26.5},
+        "detail": known["detail"], "use": Use(18, 19), "warnings": (warning,),
+        "parts": (), "lost": (), "waits": {"openai": 26.5},
     }  # fmt: skip
 
 

@@ -71,15 +71,15 @@ def test_data_warnings_that_are_no_warnings_are_refused(payload: bytes) -> None:
 
 def test_data_warnings_count_once_for_each_decision() -> None:
     decided = Decided()
-    assert decided.accept(outcome(0, warnings=[ZIP]))
-    assert not decided.accept(outcome(0, warnings=[ZIP], token="another"))
-    assert decided.accept(failed(1, warnings=[ZIP]))
+    assert decided.accept(outcome(0, warnings=(ZIP,)))
+    assert not decided.accept(outcome(0, warnings=(ZIP,), token="another"))
+    assert decided.accept(failed(1, warnings=(ZIP,)))
     assert [warning.times for warning in decided.warnings] == [6]
     decided.reopen(1, None)
     assert [warning.times for warning in decided.warnings] == [3]
-    assert decided.accept(outcome(1, generation=1, warnings=[ZIP]))
+    assert decided.accept(outcome(1, generation=1, warnings=(ZIP,)))
     assert [warning.times for warning in decided.warnings] == [6]
-    lost = msgspec.structs.replace(outcome(0, warnings=[ZIP]), status="lost")
+    lost = msgspec.structs.replace(outcome(0, warnings=(ZIP,)), status="lost")
     assert decided.withdraw(lost)
     assert [warning.times for warning in decided.warnings] == [3]
 
@@ -123,4 +123,4 @@ def test_data_warnings_that_are_found_again_by_a_later_leader_count_once(entries
 
 def test_data_warnings_of_earlier_releases_outcomes_are_none() -> None:
     raw = msgspec.json.decode(msgspec.json.encode(outcome(0)))[:-1]
-    assert msgspec.json.decode(msgspec.json.encode(raw), type=type(outcome(0))).warnings == []
+    assert msgspec.json.decode(msgspec.json.encode(raw), type=type(outcome(0))).warnings == ()

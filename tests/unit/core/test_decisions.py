@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from parallelrun_core.folder.decided import Decided, FirstWins
 from parallelrun_core.folder.decisions import NAME, DecisionWriter, read_decisions, read_outcomes, read_places
 from parallelrun_core.folder.term_log import read_term_log
-from parallelrun_core.wire.outcome import Failure, LostItems, Outcome, RowsPlace, encode, encode_list
+from parallelrun_core.wire.outcome import Failure, LostItems, Outcome, RowsPlace, decode_list, encode, encode_list
 from tests.unit.core.factories import failed, outcome
 
 some = st.builds(
@@ -185,7 +186,7 @@ def test_a_success_stays_whatever_comes_later() -> None:
 
 
 WITH_LOST = outcome(
-    1, items=5, rows=3, token="first", lost=[LostItems(1, 2, Failure("RUN_EXCEPTION", "ValueError: bad"))]
+    1, items=5, rows=3, token="first", lost=(LostItems(1, 2, Failure("RUN_EXCEPTION", "ValueError: bad")),)
 )
 
 
@@ -206,6 +207,13 @@ def retried(folder: Path, later: Outcome) -> tuple[Outcome, DecisionWriter]:
     successor = DecisionWriter(folder, 3, retries_items=True)
     successor.close()
     return decision, successor
+
+
+def test_outcomes_end_with_their_last_field_that_is_not_empty() -> None:
+    for each in (outcome(0), failed(1), WITH_LOST, outcome(2, waits={"api": 1.5})):
+        whole = msgspec.json.encode(each)
+        assert encode(each) == whole.replace(b",[],[],[],{}]", b"]")
+        assert decode_list(encode_list([encode(each), whole])) == [each, each], "earlier releases write all of them"
 
 
 def test_items_that_are_tried_again_replace_a_success(tmp_path: Path) -> None:

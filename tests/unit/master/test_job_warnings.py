@@ -21,7 +21,7 @@ def warnings_of(folder: Path, term: int, decided: Decided | None = None, **secre
 
 def test_job_warnings_of_leaders_and_of_mini_batches_stand_together(tmp_path: Path) -> None:
     decided = Decided()
-    decided.accept(outcome(0, warnings=[DataWarning("k", "in/a.csv", "c", "w", "r")]))
+    decided.accept(outcome(0, warnings=(DataWarning("k", "in/a.csv", "c", "w", "r"),)))
     warnings = warnings_of(tmp_path, 1, decided)
     warnings.add(SKIPPED)
     assert warnings.totals().lines() == [

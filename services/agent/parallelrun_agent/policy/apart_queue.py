@@ -43,7 +43,7 @@ class ApartQueue:
         self._held_since = self._held_last = 0.0
         self._holds_back = bool(spec.fail_fast)
         self._fewest = fewest_failures(limit)
-        self._has_succeeded = False
+        self.has_succeeded = False
         """True if a mini-batch of the job has been done here."""
         self._in_vain = 0
         """Mini-batches of which no item went well when they were run apart."""
@@ -53,7 +53,7 @@ class ApartQueue:
 
     def takes(self, outcome: Outcome) -> bool:
         """Return whether the items of a mini-batch with this outcome are run apart: not if all fail anyway."""
-        if outcome.failure is None or (self._in_vain >= _MOST_IN_VAIN and not self._has_succeeded):
+        if outcome.failure is None or (self._in_vain >= _MOST_IN_VAIN and not self.has_succeeded):
             return False
         can_help = outcome.items > 1 and outcome.failure.category in ISOLATABLE
         return self.can_isolate and outcome.status == "failed" and can_help
@@ -77,7 +77,7 @@ class ApartQueue:
         """Add a mini-batch that has failed for good; returns whether it is held back until the leader has looked."""
         if outcome.failure is not None:
             assignment.isolation = Isolation.of(outcome, outcome.failure)
-        if not self._holds_back or self._has_succeeded:
+        if not self._holds_back or self.has_succeeded:
             self.waiting.append(assignment)
             return False
         self.held_back.append(assignment)
@@ -90,7 +90,7 @@ class ApartQueue:
     def concluded(self, outcome: Outcome, *, was_apart: bool) -> None:
         """Record how a mini-batch has ended."""
         self._in_vain += was_apart and outcome.status == "failed"
-        self._has_succeeded = self._has_succeeded or outcome.status == "done"
+        self.has_succeeded = self.has_succeeded or outcome.status == "done"
 
     def release(self, now: float, *, is_idle: bool, nodes: int) -> None:
         """Let those that are held back be run apart: something has succeeded here, or the leader has had the time to
@@ -107,7 +107,7 @@ class ApartQueue:
         may_be_enough = count * max(1, nodes) >= self._fewest
         is_due = is_idle and (not may_be_enough or now - self._held_last >= LEADER_LOOKS_S)
         is_late = count >= 2 * self._fewest and now - self._held_since >= _LONGEST_S
-        if self._has_succeeded or is_due or is_late or count >= _MOST_HELD_BACK:
+        if self.has_succeeded or is_due or is_late or count >= _MOST_HELD_BACK:
             self.waiting += self.held_back
             self.held_back, self._count = [], 0
 

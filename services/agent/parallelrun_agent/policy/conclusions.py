@@ -44,6 +44,9 @@ class Conclusions:
         """End a try with a worker's answer, or with what stands for it."""
         outcome = self._outcomes.build(assignment, worker, answer, elapsed_s)
         isolation = assignment.isolation
+        if isolation is None and answer.failure is None and self._apart.has_succeeded:
+            self._keep(outcome, assignment, worker)  # as nearly all: the first success has said all that one can say
+            return
         if isolation is not None:
             outcome = isolation.outcome(outcome, detail_of(outcome.mini_batch, assignment.delivery.message))
         self._early.concluded(outcome)

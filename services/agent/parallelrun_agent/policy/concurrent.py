@@ -97,7 +97,7 @@ class ConcurrentInFlight(InFlight):
             self.is_closed = False
         return assignment
 
-    def warned(self, mini_batch: int, warnings: list[DataWarning]) -> None:
+    def warned(self, mini_batch: int, warnings: Sequence[DataWarning]) -> None:
         InFlight.warned(self, mini_batch, [*self._of(mini_batch, "warned of").warnings, *warnings])
 
     def _of(self, mini_batch: int, event: str) -> Assignment:

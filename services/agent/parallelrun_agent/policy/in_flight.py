@@ -7,7 +7,7 @@ having used up a try.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -17,14 +17,14 @@ from parallelrun_agent.policy.isolation import Isolation, PartEvent
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.wire.data_warnings import DataWarning
 from parallelrun_core.wire.leasing import Delivery
-from parallelrun_core.wire.message import retried_of
+from parallelrun_core.wire.message import is_retried, retried_of
 from parallelrun_core.wire.outcome import LostItems
 
 SLOW_HEAD_S: Final = 0.1
 """A head that runs for longer than this was not expected to: what waits for it is taken back."""
 
 
-class Assignment(msgspec.Struct):
+class Assignment(msgspec.Struct, gc=False):
     """A delivery that is to be run by a worker here."""
 
     delivery: Delivery
@@ -41,14 +41,14 @@ class Assignment(msgspec.Struct):
     """Seconds that its worker had nothing to do before, because its files were still on their way to this node."""
     files: int = 0
     """Number of files its run() has written for outputs in stores."""
-    warnings: list[DataWarning] = []
+    warnings: tuple[DataWarning, ...] = ()
     """About its data, from this try."""
-    lost: list[LostItems] = []
+    lost: tuple[LostItems, ...] = ()
     """Items for which its run() has returned an ItemError."""
     waited_for_permits_s: float = 0.0
     """Seconds for which it has waited for permits of limits."""
-    waits: dict[str, float] = {}
-    """Seconds waited, by limit."""
+    waits: dict[str, float] | None = None
+    """Seconds waited, by limit; None: it has asked none."""
     began: float = 0.0
     """Monotonic time when its worker got it, if that runs several at once."""
     isolation: Isolation | None = None
@@ -164,13 +164,13 @@ class InFlight:
         """Record the number of files for outputs in stores that the head's run() has written."""
         self._of(mini_batch, "set aside files of").files = files
 
-    def warned(self, mini_batch: int, warnings: list[DataWarning]) -> None:
+    def warned(self, mini_batch: int, warnings: Sequence[DataWarning]) -> None:
         """Record the worker's warnings about the head's data."""
-        self._of(mini_batch, "warned of").warnings = warnings
+        self._of(mini_batch, "warned of").warnings = tuple(warnings)
 
     def items_failed(self, mini_batch: int, lost: list[LostItems]) -> None:
         """Record the items for which the run() of the head has returned an ItemError."""
-        self._of(mini_batch, "lost items of").lost = lost
+        self._of(mini_batch, "lost items of").lost = tuple(lost)
 
     def waited(self, mini_batch: int, waited_s: float, waits: dict[str, float]) -> None:
         """Record for how long the head has waited for permits.
@@ -214,8 +214,15 @@ class InFlight:
         return [(assignments[0], self.head_since)] if assignments else []
 
 
-def assignment_of(delivery: Delivery, *, can_retry_items: bool) -> Assignment:
-    """Return what is to be done for a delivery: all items are run where the job's items can't be run apart."""
+def assignments_of(deliveries: Iterable[Delivery], *, can_retry_items: bool) -> list[Assignment]:
+    """Return what is to be done for deliveries: all items are run where the job's items can't be run apart."""
+    return [
+        _of_retried(each, can_retry_items=can_retry_items) if is_retried(each.message) else Assignment(each)
+        for each in deliveries
+    ]
+
+
+def _of_retried(delivery: Delivery, *, can_retry_items: bool) -> Assignment:
     try:
         message, items = retried_of(delivery.message)
     except CorruptLog:  # reported where it is handed out

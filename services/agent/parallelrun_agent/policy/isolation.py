@@ -143,19 +143,19 @@ class Isolation:
             why = whole.failure.message.removeprefix("Uneven: ")
             message = f"{self.failure.message} (Its items could not be run apart: {why})"
             failure = msgspec.structs.replace(self.failure, message=message)
-            return msgspec.structs.replace(whole, status="failed", failure=failure, parts=self.parts, rows=0)
+            return msgspec.structs.replace(whole, status="failed", failure=failure, parts=tuple(self.parts), rows=0)
         good = [*self.good, *self._kept(whole.items)]
         missing = _missing(good, self.failed, whole.items)
         # One traceback for the user; a million of them must not fill the disk.
         whys = [self._why(part) for part in missing]
-        lost = [
+        lost = tuple(
             LostItems(*part, _brief(why) if at else why)
             for at, (part, why) in enumerate(zip(missing, whys, strict=True))
-        ]
+        )
         if good:
-            return msgspec.structs.replace(whole, parts=self.parts, lost=lost, detail=detail if lost else "")
+            return msgspec.structs.replace(whole, parts=tuple(self.parts), lost=lost, detail=detail if lost else "")
         return msgspec.structs.replace(
-            whole, status="failed", failure=self.failure, parts=self.parts, lost=lost, detail=detail
+            whole, status="failed", failure=self.failure, parts=tuple(self.parts), lost=lost, detail=detail
         )
 
     def _kept(self, items: int) -> list[PartOf]:

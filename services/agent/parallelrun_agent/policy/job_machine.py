@@ -18,7 +18,7 @@ from parallelrun_agent.policy.concurrent import bookkeeping_of
 from parallelrun_agent.policy.deliveries import Deliveries
 from parallelrun_agent.policy.early_failures import EarlyFailures
 from parallelrun_agent.policy.hand_out import HandOut
-from parallelrun_agent.policy.in_flight import Assignment, assignment_of
+from parallelrun_agent.policy.in_flight import Assignment, assignments_of
 from parallelrun_agent.policy.lease_clock import LeaseClock
 from parallelrun_agent.policy.outcomes import CONFUSED, Exit, OutcomeBuilder, WorkerAnswer, cause_of_death
 from parallelrun_agent.policy.staged_deliveries import StagedDeliveries
@@ -155,8 +155,7 @@ class JobMachine:
         self.left = turn.mode == "leave"
         if answer.deliveries:
             self._early.leased(now)
-        can_retry_items = self.apart.can_retry_items
-        self.deliveries.receive([assignment_of(each, can_retry_items=can_retry_items) for each in answer.deliveries])
+        self.deliveries.receive(assignments_of(answer.deliveries, can_retry_items=self.apart.can_retry_items))
         self._hand_out.to_workers(now, disk_is_full=self.disk_is_full)
         if answer.is_closed:
             self.drain(NEVER, now)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import signal
 from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 
@@ -24,6 +25,7 @@ _ROWS_MISSING = (
     "file descriptor that it hadn't opened, or cut the file."
 )
 _MOST_FILES = 3
+_NO_WAITS: Final[dict[str, float]] = {}
 
 
 class WorkerAnswer(msgspec.Struct, frozen=True, gc=False):
@@ -72,7 +74,7 @@ class OutcomeBuilder:
                 run_s, load_s = 0.0, elapsed_s
             elif assignment.loads and not assignment.loaded_at:  # its data could not be read: run() was never called
                 run_s, load_s = 0.0, load_s + run_s
-        lost = assignment.lost if answer.failure is None else []
+        lost = assignment.lost if answer.failure is None else ()
         has_failed = bool(lost) or answer.failure is not None
         detail = detail_of(delivery.mini_batch, delivery.message) if has_failed else ""
         # In the order of the fields: so many names in one call would take three times as long.
@@ -101,9 +103,9 @@ class OutcomeBuilder:
             answer.shortened,
             answer.use,
             assignment.warnings,
-            [],
+            (),
             lost,
-            assignment.waits,
+            assignment.waits or _NO_WAITS,
         )
 
     def without_rows(self, outcome: Outcome) -> Outcome:
@@ -114,7 +116,7 @@ class OutcomeBuilder:
         """The outcome of a try whose run() has succeeded, for which that can't be stored."""
         status = self._status(outcome.tries)
         return msgspec.structs.replace(
-            outcome, status=status, failure=failure, part="", offset=0, length=0, crc=0, rows=0, lost=[]
+            outcome, status=status, failure=failure, part="", offset=0, length=0, crc=0, rows=0, lost=()
         )
 
     def _status(self, tries: int) -> Status:

@@ -29,7 +29,7 @@ GATHER_S: Final = 0.1
 """How long results wait for others to share their syncs, while the agent doesn't wait for them."""
 
 
-class Candidate(msgspec.Struct, frozen=True):
+class Candidate(msgspec.Struct, frozen=True, gc=False):
     """An outcome that is not durable yet, and the part file that its rows are in (-1: none)."""
 
     outcome: Outcome

@@ -54,7 +54,7 @@ class FailedItems:
         self.take_out(outcome.mini_batch)
         lost = outcome.lost
         if not lost and outcome.status == "failed" and outcome.failure is not None:
-            lost = [LostItems(0, outcome.items, outcome.failure)]
+            lost = (LostItems(0, outcome.items, outcome.failure),)
         if lost and len(self._by_mini_batch) < _MOST_MINI_BATCHES:
             self._by_mini_batch[outcome.mini_batch] = [self._of(each, each.failure) for each in lost]
 
