@@ -25,12 +25,16 @@ make_environment() {
         "$python" -m venv "$folder"
 }
 
+# The interpreter's own pip installs uv: to unpack and compile another one takes as long as all that uv does then.
 make_main_environment() {
+    "$python" -m venv --without-pip .venv
+    [ -x "$uv" ] && return
+    sed -n '/^uv==/,/[^\\]$/p' requirements/runtime.txt >.venv/uv.txt
+    "$python" -m pip --python .venv/bin/python install --disable-pip-version-check --no-compile \
+        --require-hashes -r .venv/uv.txt && return
+    echo "the pip of $python could not; one in .venv is asked"
     "$python" -m venv .venv
-    if ! [ -x "$uv" ]; then
-        sed -n '/^uv==/,/[^\\]$/p' requirements/runtime.txt >.venv/uv.txt
-        with_pip --require-hashes -r .venv/uv.txt || true
-    fi
+    with_pip --require-hashes -r .venv/uv.txt || true
 }
 
 install() {
