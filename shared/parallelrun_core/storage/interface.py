@@ -6,15 +6,18 @@ system has it and as messages and manifest keep it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterator, Sequence
 from io import SEEK_END
-from typing import BinaryIO, NamedTuple, Protocol
+from typing import BinaryIO, Final, NamedTuple, Protocol
 
 from parallelrun_core.storage.leftovers import LeftoverNames
 from parallelrun_core.storage.path_rule import PathRule
+from parallelrun_core.wire.message import FileVersion
 
 Page = tuple[bytes, list[bytes]]
 """A folder, and the names of some files directly in it."""
+_HEX: Final = re.compile(r'"[0-9a-f]+"')
 
 
 class Version(NamedTuple):
@@ -30,6 +33,23 @@ class Version(NamedTuple):
     def is_known(self) -> bool:
         """Return whether it tells anything: some web servers say neither what content they have nor since when."""
         return bool(self.tag or self.modified)
+
+
+def packed(version: Version) -> FileVersion:
+    """Return a version as messages have it, in few bytes: there may be a billion, and hashes can't be compressed."""
+    size_bytes, modified, tag = version
+    if not tag:
+        return FileVersion(size_bytes, b"", modified)
+    if _HEX.fullmatch(tag) and not len(tag) % 2:
+        return FileVersion(size_bytes, b"#" + bytes.fromhex(tag[1:-1]))
+    return FileVersion(size_bytes, b"=" + tag.encode())
+
+
+def unpacked(version: FileVersion) -> Version:
+    """The inverse of `packed`, but for the time of a version that has a tag."""
+    kind, tag = version.tag[:1], version.tag[1:]
+    text = f'"{tag.hex()}"' if kind == b"#" else tag.decode()
+    return Version(version.size_bytes, version.modified, text)
 
 
 class Replaced(OSError):

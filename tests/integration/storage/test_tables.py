@@ -16,7 +16,7 @@ import pytest
 
 from parallelrun_agent.staging import mini_batches
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.storage.versions import unpacked
+from parallelrun_core.storage.interface import unpacked
 from parallelrun_master.planning.file_server import FileServer
 from parallelrun_worker.tables.elsewhere import StagedFile, read_range
 from tests.integration.storage.conftest import Bucket, Store

@@ -9,10 +9,9 @@ import pytest
 from parallelrun_core.folder.decided import Decided
 from parallelrun_core.folder.manifest import ManifestWriter
 from parallelrun_core.mltable.document import load_mltable
-from parallelrun_core.storage.interface import Version
+from parallelrun_core.storage.interface import Version, packed
 from parallelrun_core.storage.objects import ObjectStorage
 from parallelrun_core.storage.objects.trouble import Missing, StoreAway
-from parallelrun_core.storage.versions import packed
 from parallelrun_core.wire.message import DescribedMiniBatch, encode_described, join_groups
 from parallelrun_master.planning.changed_inputs import changed_inputs
 

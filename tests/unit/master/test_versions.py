@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parallelrun_core.storage.interface import Page, Version
+from parallelrun_core.storage.interface import Page, Version, packed, unpacked
 from parallelrun_core.storage.leftovers import LeftoverNames
-from parallelrun_core.storage.versions import packed, unpacked
 from parallelrun_core.wire.message import (
     DescribedMiniBatch,
     decode,

@@ -14,8 +14,7 @@ from parallelrun_agent.staging.tree import JobTree
 from parallelrun_agent.workers.payloads import decoded, payload_of
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.mltable.input_plan import InputPlan
-from parallelrun_core.storage.interface import Version
-from parallelrun_core.storage.versions import unpacked
+from parallelrun_core.storage.interface import Version, unpacked
 from parallelrun_core.wire import message
 from parallelrun_core.wire.message import DescribedMiniBatch, Message
 from parallelrun_worker import frames

@@ -9,10 +9,10 @@ from pathlib import Path
 from parallelrun_core.folder.decided import Decided
 from parallelrun_core.folder.manifest import NAME, read_manifest
 from parallelrun_core.folder.term_log import file_of
+from parallelrun_core.storage.interface import packed
 from parallelrun_core.storage.location import joined
 from parallelrun_core.storage.objects.trouble import StoreAway
 from parallelrun_core.storage.stores import storage_of
-from parallelrun_core.storage.versions import packed
 from parallelrun_core.wire.message import FileVersion, decode, files_of, listed_versions
 
 _MOST = 10

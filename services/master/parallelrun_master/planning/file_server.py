@@ -15,10 +15,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import BinaryIO, Final
 
-from parallelrun_core.storage.interface import Replaced, read_at, size_of
+from parallelrun_core.storage.interface import Replaced, read_at, size_of, unpacked
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
-from parallelrun_core.storage.versions import unpacked
 from parallelrun_core.wire.message import FileVersion
 
 _MOST_OPEN: Final = 2

@@ -9,9 +9,9 @@ from typing import BinaryIO, ClassVar
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.mltable.input_plan import InputPlan
 from parallelrun_core.spec.fields import MiniBatchSize
+from parallelrun_core.storage.interface import unpacked
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
-from parallelrun_core.storage.versions import unpacked
 from parallelrun_core.wire.message import FileVersion, Piece
 
 

@@ -10,9 +10,8 @@ import os
 from collections.abc import Iterable, Iterator
 from itertools import repeat
 
-from parallelrun_core.storage.interface import Listing, Page
+from parallelrun_core.storage.interface import Listing, Page, packed
 from parallelrun_core.storage.stores import storage_of
-from parallelrun_core.storage.versions import packed
 from parallelrun_core.wire.message import FileVersion
 
 
