@@ -167,6 +167,7 @@ def test_what_the_client_of_azure_lets_through_is_checked(
     "path, value, pointer, why",
     [
         ("jobs.score.mini_batch_size", "0", f"{STEP}/mini_batch_size", "not set"),
+        ("jobs.score.mini_batch_size", "0kb", f"{STEP}/mini_batch_size", "not set"),
         ("jobs.score.max_concurrency_per_instance", "2", f"{STEP}/max_concurrency_per_instance", "as a number"),
         ("jobs.score.resources", {"instance_count": -1}, f"{STEP}/resources/instance_count", "not set"),
         ("jobs.score.task.model", "azureml:m:1", f"{STEP}/task/model", "make it an input"),

@@ -167,3 +167,24 @@ def test_a_run_on_this_machine_uses_this_users_assets_and_the_site_file(
     assert result.registered == ("azureml:finals:1",)
     os.rename(folder / "out", folder / "gone")
     assert (Path(OwnAssets("data").get("finals").path) / "all.txt").read_text().splitlines() == ROWS
+
+
+def test_what_a_run_on_this_machine_writes_to_the_default_datastore_is_there_for_the_next_one(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
+    (folder / "parallelrun-site.yml").write_text("images: {any/*: {image: of-the-node}}\n")
+    kept = "azureml://datastores/workspaceblobstore/paths/kept"
+    write = {
+        "type": "command", "command": "echo 5 > ${{outputs.rows}}/rows.txt", "environment": {"image": "any/image"},
+        "outputs": {"rows": {"type": "uri_folder", "path": kept}},
+    }  # fmt: skip
+    copy = {
+        **write, "command": "cp ${{inputs.rows}} ${{outputs.copy}}",
+        "inputs": {"rows": {"type": "uri_file", "path": f"{kept}/rows.txt"}}, "outputs": {"copy": {"type": "uri_file"}},
+    }  # fmt: skip
+    for name, document in {"write": write, "copy": copy}.items():
+        (folder / f"{name}.yml").write_text(json.dumps(document))
+        result = run(folder / f"{name}.yml", output=folder / name, progress=False)
+    assert result.outputs["copy"].read_text() == "5\n"
+    assert not (folder / "write" / ".parallelrun" / "cluster").exists()

@@ -11,6 +11,7 @@ from typing import Final
 
 from parallelrun.embedded.redis_server import RedisServer
 from parallelrun.embedded.supervisor import Service
+from parallelrun_core.assets.site import VARIABLE as SITE
 from parallelrun_core.service.template import PADDING
 from parallelrun_core.storage.path_rule import EVERYWHERE
 from parallelrun_core.store.roles import Role
@@ -22,8 +23,7 @@ _SECRET: Final = "PARALLELRUN_SECRET_"  # noqa: S105 - a prefix of names
 # The settings of another cluster must not reach this one through the user's shell.
 _PASSED_ON: Final = frozenset({
     "PARALLELRUN_FAILPOINTS", "PARALLELRUN_LEADER_SECONDS", "PARALLELRUN_LEASE_SECONDS", "PARALLELRUN_LOG_FORMAT",
-    "PARALLELRUN_MLFLOW_EXPERIMENT", "PARALLELRUN_MLFLOW_TRACKING_URI", "PARALLELRUN_SITE",
-    "PARALLELRUN_TRACE_MINI_BATCHES",
+    "PARALLELRUN_MLFLOW_EXPERIMENT", "PARALLELRUN_MLFLOW_TRACKING_URI", "PARALLELRUN_TRACE_MINI_BATCHES",
 })  # fmt: skip
 _KINDS: Final = "PARALLELRUN_KINDS"
 _SECRETS_DIR: Final = "PARALLELRUN_SECRETS_DIR"
@@ -93,8 +93,7 @@ class ClusterLayout:
 
 def _secrets_folder() -> list[str]:
     """Return the folder of secrets that the user has named for the services; no job may name it."""
-    folder = os.environ.get(_SECRETS_DIR)
-    return [os.path.abspath(folder)] if folder else []
+    return list(_absolute(os.environ, _SECRETS_DIR).values())
 
 
 def redis_service(server: RedisServer, *, locks: tuple[int, ...] = ()) -> Service:
@@ -137,7 +136,7 @@ def cluster_services(
 
     def environment(role: Role) -> dict[str, str]:
         # In the environment, not among the arguments, which everybody on the machine can read.
-        secrets_setting = {} if role is Role.API else _secrets_dir(os.environ)
+        secrets_setting = {} if role is Role.API else _absolute(os.environ, _SECRETS_DIR)
         return {
             **shared,
             **secrets_setting,
@@ -164,6 +163,7 @@ def _shared_environment(layout: ClusterLayout, redis_url: str, *, may_forget: bo
     return {
         "PARALLELRUN_LOG_FORMAT": "text",  # on a single machine, people read the logs
         **_clean(os.environ),
+        **_absolute(os.environ, SITE),
         "PARALLELRUN_REDIS_URL": redis_url,
         "PARALLELRUN_ROOT": str(layout.root),
         **({"PARALLELRUN_ALLOW_VOLATILE_REDIS": "true"} if may_forget else {}),
@@ -271,9 +271,10 @@ def _secrets(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name.startswith(_SECRET)}
 
 
-def _secrets_dir(environment: Mapping[str, str]) -> dict[str, str]:
-    folder = environment.get(_SECRETS_DIR)
-    return {_SECRETS_DIR: os.path.abspath(folder)} if folder else {}  # services have another current folder
+def _absolute(environment: Mapping[str, str], name: str) -> dict[str, str]:
+    """Return a variable with a path, if there is one, as services need it: they have another current folder."""
+    path = environment.get(name)
+    return {name: os.path.abspath(path)} if path else {}
 
 
 def _clean(environment: Mapping[str, str]) -> dict[str, str]:

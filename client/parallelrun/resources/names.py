@@ -50,11 +50,17 @@ def _own(folder: Path) -> Resolver:
     from parallelrun_core.assets.catalog import Catalog
     from parallelrun_core.assets.resolving import names_in
     from parallelrun_core.assets.site import SiteNow, site_file
-    from parallelrun_core.layout import code_store
+    from parallelrun_core.datastores.document import datastore_catalog
+    from parallelrun_core.layout import blobstore_of, code_store
     from parallelrun_core.service.state_folder import state_folder
 
     root = state_folder()
-    site = SiteNow(lambda: site_file(folder))
+    site_now, datastores = SiteNow(lambda: site_file(folder)), datastore_catalog(root)
+
+    def site() -> Site:
+        # Not in the folder of a run's own cluster, which goes with the run: later runs read what earlier ones wrote.
+        return site_now().with_default_datastore(blobstore_of(root), datastores.names())
+
     return names_in(Catalog(root, is_own=True), site, code_at=lambda snapshot: str(code_store(root) / snapshot))
 
 
@@ -104,7 +110,9 @@ def _output_of(transport: Transport, job_id: str, name: str) -> str:
     from parallelrun_core.errors import NotFound
     from parallelrun_core.ids import is_job_id
 
-    answer = transport.request("GET", f"/v1/jobs/{job_id}", idempotent=True) if is_job_id(job_id) else {}
+    if not is_job_id(job_id):
+        raise NotFound(f"There is no job {job_id[:80]!r}.")
+    answer = transport.request("GET", f"/v1/jobs/{job_id}", idempotent=True)
     for output in answer.get("outputs", ()):
         if output["name"].lower() == name.lower() and output["path"]:
             return str(output["path"])

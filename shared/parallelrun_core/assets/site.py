@@ -19,7 +19,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -29,9 +29,10 @@ from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.names.assets import CODE, LATEST, Reference, kinds, reference_of, section_of
 from parallelrun_core.problems import At, Problems
 from parallelrun_core.spec.problems import line_of, lines_of
-from parallelrun_core.storage.location import LOCAL, datastore_of, location_of
+from parallelrun_core.storage.location import LOCAL, datastore_of, is_url, location_of
 from parallelrun_core.storage.supported import absolute_path, supported_path
 from parallelrun_core.untrusted.document import load_document
+from parallelrun_core.untrusted.paths import relative_parts
 
 FILE_NAME: Final = "parallelrun-site.yml"
 VARIABLE: Final = "PARALLELRUN_SITE"
@@ -61,10 +62,16 @@ class Site:
         return self.file.absolute().parent if self.file is not None else None
 
     def place(self, text: str) -> str:
-        """The location that stands for another one; the same if none does."""
+        """The location that stands for another one; the same if none does.
+
+        Raises:
+            UnsafePath: it leaves its datastore.
+        """
         name = datastore_of(location_of(text).path) if self.datastores else ""
         if name in self.datastores:
             rest = location_of(text).path.partition("/paths/")[2]
+            if ".." in rest.split("/"):
+                relative_parts(rest)
             return _joined(self.datastores[name], rest)
         for beginning, here in self.locations.items():
             if text.startswith(beginning):
@@ -80,6 +87,13 @@ class Site:
             self.assets,
             self.images,
         )
+
+    def with_default_datastore(self, folder: Path, datastores: Container[str]) -> Site:
+        """Return this one with a folder as the default datastore, unless it says where that is, or it is among those
+        that are defined."""
+        if DEFAULT_DATASTORE in datastores:
+            return self
+        return self.over(Site(datastores={DEFAULT_DATASTORE: str(folder)}))
 
     def stand_in_for_image(self, image: str) -> Any:
         """Return what stands for an environment with this image; None if nothing does."""
@@ -239,4 +253,4 @@ def _fits(named: Reference, reference: Reference) -> bool:
 
 
 def _joined(folder: str, path: str) -> str:
-    return f"{folder.rstrip('/')}/{path}" if path else folder
+    return f"{folder.rstrip('/')}/{path if is_url(folder) else path.rstrip('/')}" if path else folder

@@ -164,7 +164,7 @@ def _bound_or_local(
     if not isinstance(value, str) or kind in LITERAL_TYPES or (kind is None and not is_path):
         return {"value": value}
     try:
-        value = scope.findings.place(value)
+        value = scope.findings.place(value, location.at("path"))
     except NotFound as error:  # of an output of another job
         scope.findings.wrong(location.at("path"), str(error), "as in azureml://jobs/JOB/outputs/NAME, once it is made")
         return None

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from parallelrun_core.errors import InvalidInput, Problem
+from parallelrun_core.errors import InvalidInput, Problem, UnsafePath
 from parallelrun_core.names.assets import Names
 from parallelrun_core.problems import Problems, did_you_mean
 from parallelrun_core.spec.problems import problem_of
@@ -38,9 +38,19 @@ class Findings(Problems):
     names: Names | None = None
     """The source of names of assets; None if nobody can be asked."""
 
-    def place(self, text: str) -> str:
-        """The location that stands for another one here: the site file may say so."""
-        return self.names.place(text) if self.names is not None else text
+    def place(self, text: str, pointer: str = "") -> str:
+        """The location that stands for another one here: the site file may say so.
+
+        Args:
+            pointer: the place of the text in the document.
+
+        Raises:
+            UnsafePath: it leaves its datastore.
+        """
+        try:
+            return self.names.place(text) if self.names is not None else text
+        except UnsafePath as error:
+            raise UnsafePath(problems=tuple(replace(each, pointer=pointer) for each in error.problems)) from error
 
     def note(self, pointer: str, message: str) -> None:
         self.notes.append(Note(pointer, message))

@@ -22,7 +22,7 @@ from parallelrun_core.spec.expressions import (
     is_expression,
     same_name,
 )
-from parallelrun_core.storage.location import DATASTORE, location_of
+from parallelrun_core.storage.location import DATASTORE, LOCAL, location_of
 
 
 def pipeline_outputs(raw: Mapping[str, Any], scope: PipelineScope, location: DocumentLocation) -> dict[str, Fields]:
@@ -79,7 +79,7 @@ def _output(name: str, value: Any, declared: Any, scope: PipelineScope, location
         if is_file and path.endswith("/"):
             scope.findings.note(location.at("path"), f"it is a folder, and the output a file: it is {name!r} in there")
             path += name
-        path = scope.findings.place(path)
+        path = scope.findings.place(path, location.at("path"))
         fields |= _output_path(path, fields["type"], location, scope.findings)
     return fields | _asset_of(entry, below, kind, location, scope.findings)
 
@@ -105,12 +105,15 @@ def _asset_of(
 
 
 def _output_path(path: str, kind: str, location: DocumentLocation, findings: Findings) -> Fields:
-    if DEFAULT_DATASTORE.search(path) and location_of(path).kind == DATASTORE:
+    storage_kind = location_of(path).kind
+    reason = ""
+    if DEFAULT_DATASTORE.search(path) and storage_kind == DATASTORE:
+        reason = "the pipeline's settings name no default_datastore"
+    elif storage_kind == LOCAL and location.folder is None and not path.startswith("/") and not is_expression(path):
+        reason = "the folder that it is relative to is not on the server"
+    if reason:
         # Scripts and people look for the file by its name.
-        findings.note(
-            location.at("path"),
-            "the pipeline's settings name no default_datastore: it goes to the job's own outputs",
-        )
+        findings.note(location.at("path"), f"{reason}: it goes to the job's own outputs")
         last = path.rstrip("/").rpartition("/")[2]
         return {"file_name": last} if kind == "uri_file" and last and not is_expression(last) else {}
     if is_expression(path):

@@ -63,9 +63,11 @@ def _put_named(draft: Draft, location: DocumentLocation, findings: Findings) -> 
             for name, entry in fields["inputs"].items()
         }
     if isinstance(fields.get("output"), str):
-        fields["output"] = findings.place(fields["output"])
+        fields["output"] = findings.place(fields["output"], location.at("output"))
     if isinstance(fields.get("outputs"), dict):
-        fields["outputs"] = {name: _placed(entry, findings) for name, entry in fields["outputs"].items()}
+        fields["outputs"] = {
+            name: _placed(entry, location.below("outputs", name), findings) for name, entry in fields["outputs"].items()
+        }
     if isinstance(fields.get("environment"), str):
         named = named_environment(fields["environment"], location.below("environment"), findings)
         if named is not None:
@@ -77,10 +79,10 @@ def _put_named(draft: Draft, location: DocumentLocation, findings: Findings) -> 
         fields["code"] = named_code(fields["code"], location.below("code"), findings) or fields["code"]
 
 
-def _placed(output: object, findings: Findings) -> object:
+def _placed(output: object, location: DocumentLocation, findings: Findings) -> object:
     """An output of our own form, at the location that stands for its path."""
     if isinstance(output, dict) and isinstance(output.get("path"), str):
-        return {**output, "path": findings.place(output["path"])}
+        return {**output, "path": findings.place(output["path"], location.at("path"))}
     return output
 
 
@@ -89,7 +91,7 @@ def _named_input(entry: object, location: DocumentLocation, findings: Findings) 
     fields = {"path": entry} if isinstance(entry, str) else entry
     if not isinstance(fields, dict) or not isinstance(fields.get("path"), str):
         return entry
-    path = findings.place(fields["path"])
+    path = findings.place(fields["path"], location.at("path"))
     kind = fields.get("model") or fields.get("type")
     named = named_input(path, str(kind) if kind else None, location, findings)
     if not named:

@@ -287,7 +287,7 @@ def _inputs(
         data = findings.validate(GivenData, {"path": entry} if isinstance(entry, str) else entry, where.pointer)
         if data is None:
             continue
-        place = findings.place(data.place)
+        place = findings.place(data.place, where.pointer)
         named = named_input(place, data.type if "type" in data.model_fields_set else None, where, findings)
         if named == {}:
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -31,6 +32,7 @@ HINTS: Final = {
     "budget": "it is among the program_arguments: --budget_usd AMOUNT",
     "entry_script": "the file below code with run(mini_batch)",
 }
+_ZERO: Final = re.compile("0+(kb|mb|gb)?", re.IGNORECASE)
 _BOUND: Final = ("mini_batch_size", "max_concurrency_per_instance", "error_threshold", "mini_batch_error_threshold")
 
 
@@ -58,8 +60,8 @@ class StepReader(V2Reader):
             fields["mini_batch_size"] = str(size)
         if "mini_batch_size" in raw and raw["mini_batch_size"] is None:
             self.findings.wrong(location.at("mini_batch_size"), "must be a string", HINTS["mini_batch_size"])
-        if fields.get("mini_batch_size") == "0":
-            self.findings.note(location.at("mini_batch_size"), "0 is read as not set, as by Azure ML")
+        if isinstance(size := fields.get("mini_batch_size"), str) and _ZERO.fullmatch(size):
+            self.findings.note(location.at("mini_batch_size"), f"{size} is read as not set, as by Azure ML")
             del fields["mini_batch_size"]
         is_open = not self._is_whole and (model is V2Component or raw.get("component") is not None)
         self.findings.validate(model, fields, location.pointer, HINTS, ignores_unknown=is_open)

@@ -45,7 +45,7 @@ from parallelrun_core.spec.fields import (
 )
 from parallelrun_core.spec.job_checks import check_consistency, checked_variables, numbers_as_text
 from parallelrun_core.spec.notify import Notify, plain_notify
-from parallelrun_core.spec.problems import problem_of
+from parallelrun_core.spec.problems import JOB_HINTS, problem_of
 from parallelrun_core.spec.secrets import Secret, named_secrets, reference_to, with_secrets
 from parallelrun_core.spec.user_arguments import user_arguments
 from parallelrun_core.storage.supported import absolute_path, local_path
@@ -206,7 +206,7 @@ class JobSpec(Strict):
         try:
             return cls.model_validate(document)
         except ValidationError as error:
-            raise InvalidInput(problems=tuple(problem_of(cls, details) for details in error.errors())) from error
+            raise InvalidInput(problems=tuple(problem_of(cls, each, JOB_HINTS) for each in error.errors())) from error
 
     @model_validator(mode="before")
     @classmethod

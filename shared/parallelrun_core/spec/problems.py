@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import yaml
@@ -19,17 +19,33 @@ _NUMBERS: Final = frozenset({"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"}
 _TAGGED: Final = "inputs"
 """The field whose entries are one of two models: pydantic puts the name of the chosen one into an error's location."""
 
+JOB_HINTS: Final[Mapping[str, str]] = {
+    "display_name": "it is called `name` here",
+    "limits": "`run_invocation_timeout: SECONDS` is the limit of a command",
+    "resources": "`instance_count: N` beside the other fields says on how many nodes the job runs",
+    "retry_settings": "`run_max_try` is one more than its max_retries, `run_invocation_timeout` its timeout",
+    "task": "its fields are the job's own: `code`, `entry_script`, `environment`, `program_arguments`",
+}
+"""What stands in a job for fields of a step of Azure ML, whose names look like none of ours."""
+
 
 def at(field: str, message: str) -> PydanticCustomError:
     """The error of a check of the whole job that concerns one of its fields."""
     return PydanticCustomError("job", "{message}", {"message": message, "field": field})
 
 
-def problem_of(model: type[BaseModel], details: Any) -> Problem:
-    """Return one of pydantic's errors, as users see it."""
+def problem_of(model: type[BaseModel], details: Any, hints: Mapping[str, str] = {}) -> Problem:
+    """Return one of pydantic's errors, as users see it.
+
+    Args:
+        hints: what to do, by the name of an unknown field of the document itself.
+    """
     location = problems.location_of(details)
     where = location[:2] + location[3:] if location[:1] == [_TAGGED] else location
-    return problems.explain(details, where, _known(model, location))
+    problem = problems.explain(details, where, _known(model, location))
+    if details["type"] == "extra_forbidden" and len(where) == 1 and (hint := hints.get(where[0], "")):
+        return Problem(pointer=problem.pointer, message=problem.message, hint=hint)
+    return problem
 
 
 def _known(model: type[BaseModel], location: list[str]) -> Iterable[str]:

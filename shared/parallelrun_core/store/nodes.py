@@ -175,14 +175,16 @@ def fewer_workers(requested: int, nodes: Iterable[NodeInfo]) -> str:
     Args:
         requested: its `max_concurrency_per_instance`.
     """
-    most = {info.workers_of(requested) for info in nodes}
+    most = {info.workers_of(requested): info.compute for info in nodes}
     if not most or min(most) >= requested:
         return ""
     slots = counted(min(most), "slot") if len(most) == 1 else f"{min(most):,} to {max(most):,} slots"
+    compute = most[min(most)]
+    more = f"`slots` of compute {compute!r}" if compute else "--processes N of `parallelrun up`"
     return (
         f"max_concurrency_per_instance asks for {counted(requested, 'worker')} on each node, and nodes have {slots}, "
-        "so no more run there at a time "
-        f"(parallelrun-agent --slots N, or --most-slots {requested} for jobs that ask for it)"
+        f"so no more run there at a time (more: {more}; for nodes that people start, parallelrun-agent --slots N, "
+        f"or --most-slots {requested} for jobs that ask for it)"
     )
 
 

@@ -44,6 +44,7 @@ def deployment(site: Site, model: Path, **changes: Any) -> dict[str, Any]:
         "type": "model", "endpoint_name": "iris", "name": "blue", "model": {"path": str(model)},
         "code_configuration": {"code": str(site.code), "scoring_script": "main.py"},
         "compute": "azureml:cpu", "settings": {"mini_batch_size": 5, "output_action": "append_row"},
+        "environment": {"image": "python:3.11"},
     }  # fmt: skip
     return plain | changes
 
@@ -88,6 +89,7 @@ def test_an_invocation_makes_a_job_over_its_data(
     assert job["spec"]["input_data"] == ["data"]
     assert (job["spec"]["mini_batch_size"], job["spec"]["instance_count"]) == (2, 3)
     assert "made by the deployment 'blue' of the batch endpoint 'iris'" in job["notes"]
+    assert len(job["notes"]) == len(set(job["notes"]))
     folder = JobFolder(root, job["id"])
     assert (folder.code(folder.record()) / "main.py").read_text() == ENTRY_SCRIPT
 

@@ -210,6 +210,29 @@ def test_the_site_file_says_what_foreign_names_and_places_are_here(
     assert dict(spec.input_paths())["data"].path == path
 
 
+def test_no_path_leaves_its_datastore(catalog: Catalog, site: Site) -> None:
+    path = "azureml://datastores/workspaceblobstore/paths/a/../../jobs"
+    with pytest.raises(InvalidInput, match=r"/inputs/data/path: 'a/\.\./\.\./jobs' is not a path below its folder"):
+        read({**PARALLEL, "inputs": {"data": {"type": "uri_folder", "path": path}}}, catalog, site)
+    command = {"type": "command", "command": "ls > ${{outputs.all}}/all", "environment": "azureml:sk:2"}
+    outputs = {"all": {"type": "uri_folder", "path": path}}
+    with pytest.raises(InvalidInput, match=r"/outputs/all/path: .* is not a path below its folder"):
+        read({**command, "outputs": outputs}, catalog, site)
+    own = {"entry_script": "a.py", "code": "/src", "inputs": path}
+    with pytest.raises(InvalidInput, match=r"/inputs/data/path: .* is not a path below its folder"):
+        read(own, catalog, site)
+
+
+def test_an_output_that_is_relative_to_a_folder_of_elsewhere_is_among_the_jobs_own(catalog: Catalog) -> None:
+    command = {"type": "command", "command": "ls > ${{outputs.all}}", "environment": "azureml:sk:2"}
+    document = {**command, "outputs": {"all": {"type": "uri_file", "path": "./here/all.txt"}}}
+    reading = read_job(document, names=names_in(catalog, Site))
+    assert (reading.job.outputs["all"].path, reading.job.outputs["all"].file_name) == ("", "all.txt")
+    assert (
+        "goes to the job's own outputs" in {note.pointer: note.message for note in reading.notes}["/outputs/all/path"]
+    )
+
+
 def test_the_site_file_has_environments_and_components_too(catalog: Catalog, site: Site) -> None:
     names = "azureml://registries/azureml/environments/sklearn-1.5/versions/3"
     spec = read({**PARALLEL, "task": {**PARALLEL["task"], "environment": names}}, catalog, site)

@@ -49,6 +49,16 @@ def test_only_agents_get_what_jobs_may_refer_to(tmp_path: Path, monkeypatch: pyt
     assert {service.environment["PARALLELRUN_SECRETS_DIR"] for service in with_it} == {str(tmp_path / "below")}
 
 
+def test_a_site_file_is_found_by_services_whose_current_folder_is_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PARALLELRUN_SITE", "site.yml")
+    monkeypatch.chdir(tmp_path)
+    services = cluster_services(ClusterLayout(home=tmp_path), redis_url="u", port=1, token="t", nodes=1, slots=1)
+
+    assert {service.environment["PARALLELRUN_SITE"] for service in services} == {str(tmp_path / "site.yml")}
+
+
 def test_each_service_gets_its_own_password_for_redis_and_never_as_an_argument(tmp_path: Path) -> None:
     secrets = {role: f"secret-of-{role}" for role in Role}
     services = cluster_services(

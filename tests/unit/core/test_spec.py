@@ -45,6 +45,9 @@ def test_two_fields_are_enough_and_the_defaults_are_the_references() -> None:
 @pytest.mark.parametrize(
     "field, value, why",
     [
+        ("resources", {"instance_count": 2}, "unknown field (`instance_count: N` beside"),
+        ("retry_settings", {"max_retries": 2}, "unknown field (`run_max_try` is"),
+        ("task", {"entry_script": "a.py"}, "unknown field (its fields are the job's own"),
         ("entry_script", "", "required (or `command`, a shell command)"),
         ("entry_script", None, "must be a string"),
         ("entry_script", 7, "must be a string, not 7"),

@@ -16,7 +16,7 @@ from parallelrun_core.assets.contents import keep_code, keep_zip
 from parallelrun_core.assets.document import NewAsset, read_asset
 from parallelrun_core.assets.kinds import model_of
 from parallelrun_core.assets.resolving import names_in
-from parallelrun_core.assets.site import DEFAULT_DATASTORE, Site, SiteNow
+from parallelrun_core.assets.site import Site, SiteNow
 from parallelrun_core.datastores.document import datastore_catalog
 from parallelrun_core.errors import CorruptLog, InvalidInput
 from parallelrun_core.layout import blobstore_of
@@ -59,10 +59,7 @@ class AssetService:
     def _site(self) -> Site:
         """Return what the site file says, and where the default datastore is, unless it or an operator has defined
         that."""
-        site = self._site_file()
-        if DEFAULT_DATASTORE in self._datastores.names():
-            return site
-        return site.over(Site(datastores={DEFAULT_DATASTORE: str(blobstore_of(self._root))}))
+        return self._site_file().with_default_datastore(blobstore_of(self._root), self._datastores.names())
 
     def create(
         self, kind: str, name: str, version: str, document: object, content: IO[bytes] | None

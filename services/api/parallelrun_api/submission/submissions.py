@@ -21,7 +21,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -318,10 +318,9 @@ class Submissions:
         """
         submitted = reading.spec.model_dump(mode="json", exclude_unset=True)
         notes = true_notes(reading.notes, submitted, recorded, has_computes=bool(self._computes.names()))
-        try:
-            return [*notes, *notes_on_size(recorded, self._computes, NodeRegistry(self._redis))]
-        except CONNECTION_ERRORS:
-            return notes
+        with suppress(*CONNECTION_ERRORS):
+            notes += notes_on_size(recorded, self._computes, NodeRegistry(self._redis))
+        return list(dict.fromkeys(notes))  # of an endpoint's job, much was noted of its deployment already
 
     def _record(self, upload: SubmittedForm, prepared: _Prepared) -> JobRecord:
         return JobRecord(
