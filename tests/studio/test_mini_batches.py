@@ -70,3 +70,17 @@ def test_a_click_on_a_tab_asks_for_each_part_of_it_once(opened: Tab, shown: Stud
     page.locator("canvas").wait_for()
     page.locator("table.mini-batches").wait_for()
     assert (asked["tiles"], asked["mini-batches"]) == (1, 1)
+
+
+def test_what_a_tab_shows_is_asked_for_before_its_first_frame(opened: Tab, shown: Studio) -> None:
+    page = opened.page
+    opened.open(f"/jobs/{shown.jobs['good']}")
+    framed_at = page.evaluate("""() => new Promise(resolve => {
+        [...document.querySelectorAll("nav.tabs a")].find(each => each.textContent === "Mini-batches").click();
+        requestAnimationFrame(() => resolve(performance.now()));
+    })""")
+    page.locator("canvas").wait_for()
+    page.locator("table.mini-batches").wait_for()
+    asked_at = page.evaluate("""() => Object.fromEntries(performance.getEntriesByType("resource")
+        .map(each => [new URL(each.name).pathname.split("/").pop(), each.startTime]))""")
+    assert max(asked_at["tiles"], asked_at["mini-batches"]) <= framed_at

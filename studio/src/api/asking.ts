@@ -13,6 +13,7 @@ export class Asking<T> {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private isBusy = false;
   private isWanted = false;
+  private isDue = false;
   private restUntil = 0;
 
   constructor(
@@ -34,10 +35,17 @@ export class Asking<T> {
 
   private after(ms: number): void {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => void this.ask(), ms);
+    if (ms > 0) this.timer = setTimeout(() => void this.ask(), ms);
+    else if (!this.isDue) {
+      // Before the next frame is painted, so that the server answers meanwhile; a timer would fire after it.
+      this.isDue = true;
+      queueMicrotask(() => void this.ask());
+    }
   }
 
   private async ask(): Promise<void> {
+    this.isDue = false;
+    if (this.abort.signal.aborted) return;
     const began = performance.now();
     this.isBusy = true;
     this.isWanted = false;

@@ -3,7 +3,7 @@
 import type { RefObject } from "preact";
 import { useLayoutEffect } from "preact/hooks";
 import { paint } from "../shell/theme";
-import { colorsNow, type Colors } from "./colors";
+import { colors, type Colors } from "./colors";
 
 export type Draw = (context: CanvasRenderingContext2D, colors: Colors) => void;
 
@@ -25,6 +25,6 @@ export function useCanvas(
     canvas.style.height = `${height}px`;
     const context = canvas.getContext("2d")!;
     context.scale(scale, scale);
-    draw(context, colorsNow());
+    draw(context, colors.value);
   }, [width, height, painted, ...inputs]);
 }

@@ -8,12 +8,13 @@ import { duration } from "../words/times";
 import { useCanvas } from "./canvas";
 import type { Colors } from "./colors";
 import { boxOf, cellAt, gridOf, type Grid } from "./heat_grid";
-import { useWidth } from "./width";
 
 export type Shade = "state" | "time";
 
 interface Props {
   tiles: Tiles;
+  /** Of its place, in pixels. */
+  width: number;
   shade: Shade;
   /** Look closer at a cell, or at its one mini-batch. */
   onOpen: (first: number, end: number) => void;
@@ -22,10 +23,8 @@ interface Props {
   onBack: () => void;
 }
 
-export function HeatMap({ tiles, shade, undecided, onOpen, onBack }: Props): JSX.Element {
-  const box = useRef<HTMLDivElement>(null);
+export function HeatMap({ tiles, width, shade, undecided, onOpen, onBack }: Props): JSX.Element {
   const canvas = useRef<HTMLCanvasElement>(null);
-  const width = useWidth(box);
   const [at, setAt] = useState<number | undefined>(undefined);
   const grid = gridOf(tiles.completed.length, width);
   const shown = at === undefined ? undefined : Math.min(at, grid.cells - 1);
@@ -55,7 +54,7 @@ export function HeatMap({ tiles, shade, undecided, onOpen, onBack }: Props): JSX
   };
 
   return (
-    <div ref={box} class="heat-map">
+    <div class="heat-map">
       <div
         tabIndex={0}
         role="group"

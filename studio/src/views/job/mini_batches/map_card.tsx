@@ -30,8 +30,9 @@ interface Props {
 
 export function MapCard({ job, revision, range, onOpen }: Props): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
-  const room = roomFor(useWidth(box));
-  const path = jobPath(job.id, "/tiles", { first: range.first || undefined, end: range.end, buckets: room });
+  const width = useWidth(box);
+  const buckets = roomFor(width);
+  const path = jobPath(job.id, "/tiles", { first: range.first || undefined, end: range.end, buckets });
   const tiles = usePicture(path, (signal) => getJson<Tiles>(path, signal), revision, job.state);
   const shade: Shade = place.value.query.get("shade") === "time" ? "time" : "state";
   const isZoomed = range.first > 0 || range.end !== undefined;
@@ -61,7 +62,7 @@ export function MapCard({ job, revision, range, onOpen }: Props): JSX.Element {
         <Shown of={tiles}>
           {(value) =>
             value.completed.length ? (
-              <TileMap tiles={value} shade={shade} hasEnded={isOver(job)} onOpen={onOpen} onBack={back} />
+              <TileMap tiles={value} width={width} shade={shade} hasEnded={isOver(job)} onOpen={onOpen} onBack={back} />
             ) : (
               <Empty>There are no mini-batches yet.</Empty>
             )
@@ -74,6 +75,7 @@ export function MapCard({ job, revision, range, onOpen }: Props): JSX.Element {
 
 interface MapProps {
   tiles: Tiles;
+  width: number;
   shade: Shade;
   /** What is not decided then will not be run. */
   hasEnded: boolean;
@@ -81,7 +83,7 @@ interface MapProps {
   onBack: () => void;
 }
 
-function TileMap({ tiles, shade, hasEnded, onOpen, onBack }: MapProps): JSX.Element {
+function TileMap({ tiles, width, shade, hasEnded, onOpen, onBack }: MapProps): JSX.Element {
   const numbers = [
     "Done",
     "Failed",
@@ -109,7 +111,14 @@ function TileMap({ tiles, shade, hasEnded, onOpen, onBack }: MapProps): JSX.Elem
         ])
       }
     >
-      <HeatMap tiles={tiles} shade={shade} undecided={hasEnded ? NOT_RUN : "waiting"} onOpen={onOpen} onBack={onBack} />
+      <HeatMap
+        tiles={tiles}
+        width={width}
+        shade={shade}
+        undecided={hasEnded ? NOT_RUN : "waiting"}
+        onOpen={onOpen}
+        onBack={onBack}
+      />
       <Key tiles={tiles} shade={shade} hasEnded={hasEnded} />
     </Twin>
   );
