@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -122,12 +123,20 @@ def test_a_resume_that_must_fail_again_says_so(opened: Tab, shown: Studio) -> No
     assert page.get_by_label(re.compile("Take over what that job has done")).is_checked()
 
 
-def test_a_document_of_a_job_names_its_code_and_no_secret(shown: Studio) -> None:
-    job = shown.cluster.submit(
-        GOOD, inputs=shown.cluster.files(1), name="with a secret", environment_variables={"KEY": "of-nobody"}
-    )
+def document(shown: Studio, job: str) -> dict[str, Any]:
     answer = httpx.get(f"{shown.url}/v1/jobs/{job}/document", headers={"Authorization": f"Bearer {TOKEN}"})
-    document = answer.json()
-    assert "of-nobody" not in document["text"]
-    assert "code: azureml:code/" in document["text"]
-    assert document["left_out"] == ["environment_variables"]
+    content: dict[str, Any] = answer.raise_for_status().json()
+    return content
+
+
+def test_a_document_of_a_job_names_its_code_and_no_secret(shown: Studio) -> None:
+    secret = {"environment_variables": {"KEY": "of-nobody"}}
+    job = shown.cluster.submit(GOOD, inputs=shown.cluster.files(1), name="with a secret", **secret)
+    inner = {"steps": {"say": {"type": "command", "job": {"command": "echo hello", **secret}, "script": ""}}}
+    steps: dict[str, Any] = {"inner": {"type": "pipeline", "job": inner}}
+    for each in (job, shown.cluster.submit_pipeline(GOOD, steps, name="with a secret in a step")):
+        content = document(shown, each)
+        assert "of-nobody" not in content["text"]
+        assert "code: azureml:code/" in content["text"]
+        assert content["left_out"] == ["environment_variables"]
+        shown.cluster.result(each)

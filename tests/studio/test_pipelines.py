@@ -26,9 +26,16 @@ def fails(shown: Studio) -> str:
     steps = {
         "prepare": command,
         "score": {**score, "after": ["prepare"]},
-        "report": {**command, "after": ["score"]},
+        "report": {
+            "type": "command",
+            "job": {"command": "echo hello", "outputs": {"rows": {"type": "uri_folder"}}},
+            "script": "",
+            "after": ["score"],
+            "outputs_to": {"rows": "rows"},
+        },
     }
-    job = shown.cluster.submit_pipeline(GOOD, steps, name="fails")
+    outputs = {"rows": {"type": "uri_folder", "of": {"step": "report", "output": "rows"}}}
+    job = shown.cluster.submit_pipeline(GOOD, steps, name="fails", outputs=outputs)
     shown.cluster.result(job)
     return job
 
@@ -98,3 +105,30 @@ def test_outputs_of_a_pipeline_are_downloaded_from_its_head(opened: Tab, shown: 
     opened.open(f"/jobs/{shown.jobs['pipeline']}")
     page.get_by_role("link", name="Download …").click()
     page.get_by_role("link", name=re.compile("^Download .*")).first.wait_for()
+
+
+def test_an_output_that_a_failed_pipeline_has_not_made_says_why(opened: Tab, fails: str) -> None:
+    opened.open(f"/jobs/{fails}")
+    output = opened.page.locator(".card", has_text="Outputs of the pipeline").locator("dl > div", has_text="rows")
+    text = output.inner_text()
+    assert "not made since step report was skipped" in text, text
+    assert "yet" not in text
+
+
+def test_a_pipeline_is_run_again_with_changes_and_the_code_that_it_had(opened: Tab, shown: Studio) -> None:
+    page = opened.page
+    opened.open(f"/jobs/{shown.jobs['pipeline']}")
+    page.get_by_role("link", name="Run again …").click()
+    page.get_by_text("The server would accept this pipeline job").wait_for()
+    page.get_by_text("None: it would be the same job once more.").wait_for()
+    assert page.get_by_label("Mini-batch size").count() == 0, "it has none of its own"
+    page.get_by_label("Steps at once").fill("1")
+    page.locator(".diff .new", has_text="max_concurrency: 1").wait_for()
+    page.get_by_text("The server would accept this pipeline job").wait_for()
+    assert opened.violations() == []
+    page.get_by_role("button", name="Submit").click()
+    page.get_by_role("heading", name="nightly").wait_for()
+    opened.until("id => !location.pathname.endsWith(id)", shown.jobs["pipeline"])
+    job = page.url.rpartition("/")[2]
+    shown.cluster.result(job)
+    page.locator(".figures", has_text="4 of 4").wait_for()

@@ -35,6 +35,7 @@ const FORM: Record<string, string> = {
   run_invocation_timeout: "Seconds for a run()",
   error_threshold: "Failed items at most",
 };
+const FORM_OF_PIPELINE: Record<string, string> = { name: "Name", max_concurrency: "Steps at once" };
 
 export function Draft(): JSX.Element {
   const { query } = place.value;
@@ -73,6 +74,7 @@ function Editor({ original, begin, from, leftOut }: EditorProps): JSX.Element {
   const [refusal, refuse] = useState<Problem | undefined>(undefined);
   const [isBusy, setBusy] = useState(false);
   const checked = useChecked(text === EXAMPLE ? undefined : text);
+  const isPipeline = settingIn(text, "type") === "pipeline";
   const submit = async (): Promise<void> => {
     setBusy(true);
     try {
@@ -90,7 +92,7 @@ function Editor({ original, begin, from, leftOut }: EditorProps): JSX.Element {
     <div class="stack">
       <Card title="Settings">
         <div class="form">
-          {Object.entries(FORM).map(([name, title]) => (
+          {Object.entries(isPipeline ? FORM_OF_PIPELINE : FORM).map(([name, title]) => (
             <label key={name} title={name}>
               {title}
               <input
@@ -125,7 +127,7 @@ function Editor({ original, begin, from, leftOut }: EditorProps): JSX.Element {
           value={text}
           onInput={(event) => change(event.currentTarget.value)}
         />
-        <CodeFolder onSent={(code) => change(withSetting(text, "code", code))} />
+        {!isPipeline && <CodeFolder onSent={(code) => change(withSetting(text, "code", code))} />}
         {text === EXAMPLE && !refusal ? (
           <p class="hint">Name your script, its folder and its input: the server checks what you write.</p>
         ) : (

@@ -73,12 +73,10 @@ export function Actions({ job, live }: { job: Job; live: LiveJob }): JSX.Element
           Tell me at the end
         </button>
       )}
-      {job.type !== "pipeline" && (
-        <a class="button" href={`/new?from=${job.id}`}>
-          <Icon name="again" />
-          Run again …
-        </a>
-      )}
+      <a class="button" href={`/new?from=${job.id}`}>
+        <Icon name="again" />
+        Run again …
+      </a>
       <Copy text={`parallelrun job show ${job.id}`} label="Copy the command that shows this job">
         CLI
       </Copy>
