@@ -7,13 +7,15 @@ import { kindOf } from "../src/words/states";
 import { numberIn, rowsOf } from "../src/words/table";
 import { age, duration, clock, moment, switchZone, zone } from "../src/words/times";
 import { crc32, zipOf } from "../src/words/zip";
-import type { Compared, Comparison } from "../src/api/types";
+import type { AdviceCurve, Compared, Comparison } from "../src/api/types";
 import { sideBySide } from "../src/views/compare/columns";
 import { changeOf, FIGURES } from "../src/views/compare/figures";
 import { changeOf as tagsFrom } from "../src/views/jobs/tags";
 import { changesBetween } from "../src/views/draft/diff";
 import { settingIn, withSetting } from "../src/views/draft/settings";
+import { untilPlateau } from "../src/views/job/advice/plateau";
 import { soFar } from "../src/views/job/overview/so_far";
+import { dueOf } from "../src/words/due";
 import { capital } from "../src/words/sentence";
 import { titleOf } from "../src/words/title";
 
@@ -221,4 +223,34 @@ test("a sentence begins with a capital, and a name of code stays as it is", () =
   assert.equal(capital("init() runs once"), "init() runs once");
   assert.equal(capital("mini_batch_size: 1 keeps more"), "mini_batch_size: 1 keeps more");
   assert.equal(capital("canceled"), "Canceled");
+});
+
+test("a what-if ends where nothing is gained of what is left", () => {
+  const curve = (seconds: number): AdviceCurve => ({
+    job_id: "job_0",
+    setting: "nodes",
+    now: 2,
+    seconds,
+    points: [1, 2, 4, 8, 16, 32, 64].map((value) => ({
+      value,
+      seconds: (seconds * 2) / value,
+      node_hours: 1,
+      cost: null,
+    })),
+    notes: [],
+  });
+  const values = (...inputs: Parameters<typeof untilPlateau>): number[] =>
+    untilPlateau(...inputs).map(({ value }) => value);
+  assert.deepEqual(values(curve(3600)), [1, 2, 4, 8, 16, 32, 64], "an hour gains by each of them");
+  assert.deepEqual(values(curve(114), 17), [1, 2, 4], "17 s are left: 64 nodes would save 8 of them at most");
+  assert.deepEqual(values(curve(7)), [1, 2], "the job took 7 s; the number of nodes that it had is always there");
+  assert.deepEqual(values(curve(3600), 3600, 10), [1, 2, 4, 8, 16], "more than one node a mini-batch has no work");
+});
+
+test("a schedule says in words when it is due, and by which clocks", () => {
+  assert.equal(dueOf({ type: "cron", expression: "30 2 * * *" }), "30 2 * * *, by the clocks of UTC");
+  const days = { type: "recurrence", frequency: "day", interval: 3, time_zone: "Europe/Berlin", end_time: null };
+  assert.equal(dueOf(days), "every 3 days, by the clocks of Europe/Berlin");
+  const hour = { type: "recurrence", frequency: "hour", schedule: { minutes: [0, 30] } };
+  assert.equal(dueOf(hour), 'every hour, by the clocks of UTC, schedule {"minutes":[0,30]}');
 });

@@ -10,6 +10,18 @@ from tests.studio.cluster import Studio
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300)]
 
 
+def test_what_cant_be_undone_looks_so(opened: Tab) -> None:
+    page = opened.page
+    opened.open("/jobs")
+    page.locator("tbody").get_by_role("checkbox").first.check()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    dialog = page.get_by_role("dialog", name="Delete: 1 job?")
+    dialog.get_by_text("removed for good").wait_for()
+    assert "grave" in (dialog.get_by_role("button", name="Delete").get_attribute("class") or "")
+    assert opened.violations() == []
+    dialog.get_by_role("button", name="Leave it").click()
+
+
 def test_chosen_jobs_are_tagged_together_and_found_by_that(opened: Tab, shown: Studio) -> None:
     page = opened.page
     opened.open("/jobs?q=one")

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.studio.chromium import Tab
+from tests.studio.chromium import NARROW, WIDE, Tab
 from tests.studio.cluster import GOOD, TOKEN, Studio
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300)]
@@ -36,7 +36,8 @@ def test_a_schedule_is_run_now_paused_and_leads_to_its_jobs(opened: Tab, shown: 
     page.get_by_role("heading", name="by a schedule").wait_for()
 
     opened.open("/schedules")
-    card.get_by_role("list", name="Last times of every-night").get_by_text("manual").wait_for()
+    last = card.get_by_role("list", name="Last times of every-night").get_by_role("listitem")
+    last.filter(has_text="completed").filter(has_text="run by hand").wait_for()
     card.get_by_role("button", name="Pause").click()
     card.get_by_text("paused").wait_for()
     card.get_by_role("link", name="by a schedule").click()
@@ -44,12 +45,40 @@ def test_a_schedule_is_run_now_paused_and_leads_to_its_jobs(opened: Tab, shown: 
     page.get_by_role("link", name="by a schedule").first.wait_for()
 
 
+def test_a_schedule_says_which_of_its_jobs_have_failed(opened: Tab, shown: Studio) -> None:
+    code = shown.cluster.home / "with-a-typo"
+    code.mkdir()
+    (code / "entry.py").write_text("import nothing_of_this_name\ndef run(mini_batch): ...\n")
+    files = {"data": {"path": str(shown.cluster.files(2))}}
+    job = {"name": "with a typo", "entry_script": "entry.py", "code": str(code), "inputs": files}
+    trigger = {"type": "recurrence", "frequency": "day", "interval": 2, "start_time": "2125-01-01T00:00:00Z"}
+    ask(shown, "PUT", "/schedules/fails", {"trigger": trigger, "create_job": job})
+    page = opened.page
+    opened.open("/schedules")
+    card = page.get_by_role("region", name="fails")
+    card.get_by_text("every 2 days, by the clocks of UTC").wait_for()
+    card.get_by_role("button", name="Run now").click()
+    page.wait_for_url("**/jobs/job_*")
+    shown.cluster.result(page.url.rpartition("/")[2])
+    opened.open("/schedules")
+    last = card.get_by_role("list", name="Last times of fails").get_by_role("listitem")
+    last.locator(".state.failed").wait_for()
+    assert last.locator(".mark.done").count() == 0
+    opened.resize(*NARROW)
+    assert opened.overflow() <= 0
+    ask(shown, "DELETE", "/schedules/fails", None)
+
+
 def test_assets_are_shown_with_their_versions(opened: Tab, shown: Studio) -> None:
     page = opened.page
-    ask(shown, "POST", "/assets/data/rows/versions", {"type": "uri_folder", "path": str(shown.cluster.files(4))})
+    version = {"type": "uri_folder", "path": str(shown.cluster.files(4)), "tags": {"stage": "silver"}}
+    ask(shown, "POST", "/assets/data/rows/versions", {**version, "description": "rows of words"})
     opened.open("/library")
-    page.get_by_role("button", name="rows", exact=True).click()
+    page.get_by_role("link", name="rows", exact=True).click()
     page.get_by_role("button", name="Copy azureml:rows:1").wait_for()
+    versions = page.get_by_role("region", name="Versions of rows")
+    versions.get_by_text("stage=silver").wait_for()
+    versions.get_by_text("rows of words").wait_for()
     page.get_by_role("heading", name="Preview of version 1").wait_for()
     page.get_by_text("4 files").wait_for()
     table = shown.cluster.home / "sales.csv"
@@ -128,10 +157,13 @@ def test_a_batch_endpoint_is_invoked_and_leads_to_its_job(opened: Tab, shown: St
     ask(shown, "PUT", "/batch-endpoints/scores", {})
     ask(shown, "PUT", "/batch-endpoints/scores/deployments/blue?default=true", {"job": job})
     opened.open("/library?kind=endpoints")
-    page.get_by_role("button", name="scores", exact=True).click()
+    page.get_by_role("link", name="scores", exact=True).click()
     deployments = page.get_by_role("region", name="Deployments of scores")
     deployments.get_by_role("row", name="blue").get_by_text("default").wait_for()
     deployments.get_by_role("button", name="Invoke blue of scores").click()
+    opened.resize(*NARROW)
+    assert opened.overflow() <= 0
+    opened.resize(*WIDE)
     dialog = page.get_by_role("dialog", name="Invoke blue of scores")
     document = dialog.get_by_role("textbox", name="Document: Invoke blue of scores")
     assert document.input_value().startswith("deployment_name: blue\n")

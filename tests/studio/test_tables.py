@@ -70,8 +70,10 @@ def test_tables_are_sorted_narrowed_and_drawn(opened: Tab, writes: str) -> None:
     sales = [int(text) for text in table.locator("tbody td:nth-child(2)").all_inner_texts()]
     assert sales == sorted(sales)
     page.get_by_role("img", name="sales: 0 to 49").wait_for()
-    page.get_by_label("Rows with").fill("city 3")
-    page.get_by_text("7 rows of the first 50").wait_for()
+    page.get_by_text("50 rows, which are all").wait_for()
+    page.get_by_label("Rows with").fill("City 3")
+    page.get_by_text("7 rows of 50").wait_for()
+    assert table.get_by_role("cell").nth(1).evaluate("each => getComputedStyle(each).textAlign") == "right"
     assert opened.violations() == []
     opened.resize(*NARROW)
     assert opened.overflow() <= 0

@@ -6,22 +6,19 @@ import { useEvery } from "../api/every";
 import { getJson, send, type Problem } from "../api/http";
 import { useLoaded } from "../api/loaded";
 import { apiPath } from "../api/paths";
-import type { Fire, FirePage, Job, Schedule, SchedulePage } from "../api/types";
+import type { Fire, FirePage, Job, JobSummaryPage, Schedule, SchedulePage } from "../api/types";
 import { Card } from "../parts/card";
 import { Command } from "../parts/command";
 import { Empty, Shown, Trouble } from "../parts/notice";
-import { Mark } from "../parts/state";
+import { State } from "../parts/state";
 import { go } from "../shell/router";
 import { moment } from "../words/times";
+import { dueOf } from "../words/due";
 
 const EVERY_MS = 10_000;
 const LAST = 10;
-const OUTCOMES: Record<Fire["outcome"], string> = {
-  started: "completed",
-  manual: "completed",
-  skipped: "skipped",
-  missed: "failed",
-};
+/** Of times that have made no job. */
+const OUTCOMES: Partial<Record<Fire["outcome"], string>> = { skipped: "skipped", missed: "failed" };
 
 export function Schedules(): JSX.Element {
   const round = useEvery(EVERY_MS);
@@ -72,7 +69,7 @@ function OneSchedule({ of, round, reload }: { of: Schedule; round: number; reloa
         <div>
           <dt>Due</dt>
           <dd>
-            <code>{triggerOf(of)}</code>
+            <code>{dueOf(of.trigger)}</code>
           </dd>
         </div>
         <div>
@@ -93,28 +90,28 @@ function OneSchedule({ of, round, reload }: { of: Schedule; round: number; reloa
   );
 }
 
-const triggerOf = ({ trigger }: Schedule): string =>
-  Object.entries(trigger)
-    .filter(([name, value]) => name !== "type" && value !== null)
-    .map(([name, value]) => `${name} ${typeof value === "object" ? JSON.stringify(value) : String(value)}`)
-    .join(", ");
-
 function History({ path, name, round }: { path: string; name: string; round: number }): JSX.Element | null {
   const { value } = useLoaded(
     path,
     (signal) => getJson<FirePage>(apiPath(`${path}/history`, { limit: LAST }), signal),
     round,
   );
+  const made = apiPath("/job-summaries", { maker: `schedule:${name}`, limit: LAST });
+  const jobs = useLoaded(made, (signal) => getJson<JobSummaryPage>(made, signal), round);
   if (!value?.items.length) return null;
+  const states = new Map(jobs.value?.items.map(({ id, state }) => [id, state]));
   return (
     <ul class="fires" aria-label={`Last times of ${name}`}>
-      {value.items.map((fire) => (
-        <li key={`${fire.due} ${fire.at}`}>
-          <Mark state={OUTCOMES[fire.outcome]} />
-          {fire.job_id ? <a href={`/jobs/${fire.job_id}`}>{moment(fire.due)}</a> : moment(fire.due)}
-          <span class="sub">{[fire.outcome, fire.why].filter(Boolean).join(": ")}</span>
-        </li>
-      ))}
+      {value.items.map((fire) => {
+        const state = OUTCOMES[fire.outcome] ?? states.get(fire.job_id ?? "");
+        return (
+          <li key={`${fire.due} ${fire.at}`}>
+            {fire.job_id ? <a href={`/jobs/${fire.job_id}`}>{moment(fire.due)}</a> : moment(fire.due)}
+            {state && <State state={state} />}
+            <span class="sub">{[fire.outcome === "manual" && "run by hand", fire.why].filter(Boolean).join(": ")}</span>
+          </li>
+        );
+      })}
     </ul>
   );
 }

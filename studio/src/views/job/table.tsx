@@ -34,7 +34,8 @@ export function Grid({ of }: { of: InputPreview & Partial<OutputTable> }): JSX.E
   const [by, sortBy] = useState("");
   const [isUp, turn] = useState(true);
   const [word, narrow] = useState("");
-  const kept = of.rows.filter((row) => Object.values(row).some((cell) => shown(cell).includes(word)));
+  const isMet = (cell: Cell): boolean => shown(cell).toLowerCase().includes(word.toLowerCase());
+  const kept = of.rows.filter((row) => Object.values(row).some(isMet));
   const rows = by ? kept.toSorted((one, other) => (isUp ? 1 : -1) * compared(one[by], other[by])) : kept;
   return (
     <>
@@ -45,17 +46,19 @@ export function Grid({ of }: { of: InputPreview & Partial<OutputTable> }): JSX.E
           placeholder="rows with"
           onInput={(event) => narrow(event.currentTarget.value)}
         />{" "}
-        {counted(kept.length, "row")} of the first {of.rows.length}
-        {of.total_rows == null || of.rows.length === of.total_rows
-          ? of.rows.length < ROWS && of.is_complete && ", which are all"
-          : `; there are ${count(of.total_rows)}`}
+        {sizeOf(of, word ? kept.length : undefined)}
       </p>
       <div class="scroll" tabIndex={0} role="region" aria-label="Table">
         <table>
           <thead>
             <tr>
               {of.columns.map(({ name, type }) => (
-                <th key={name} scope="col" aria-sort={name === by ? (isUp ? "ascending" : "descending") : undefined}>
+                <th
+                  key={name}
+                  scope="col"
+                  class={isNumber(type) ? "number" : ""}
+                  aria-sort={name === by ? (isUp ? "ascending" : "descending") : undefined}
+                >
                   <button
                     type="button"
                     class="quiet"
@@ -75,8 +78,10 @@ export function Grid({ of }: { of: InputPreview & Partial<OutputTable> }): JSX.E
           <tbody>
             {rows.map((row, index) => (
               <tr key={index}>
-                {of.columns.map(({ name }) => (
-                  <td key={name}>{row[name] === null ? "null" : shown(row[name])}</td>
+                {of.columns.map(({ name, type }) => (
+                  <td key={name} class={isNumber(type) ? "number" : ""}>
+                    {row[name] === null ? "null" : shown(row[name])}
+                  </td>
                 ))}
               </tr>
             ))}
@@ -86,6 +91,18 @@ export function Grid({ of }: { of: InputPreview & Partial<OutputTable> }): JSX.E
       {by && <Histogram name={by} cells={kept.map((row) => row[by])} />}
     </>
   );
+}
+
+const isNumber = (type: string): boolean => /int|float|double|long|decimal/i.test(type);
+
+/** How many rows are shown, of how many; met: those with the word that is looked for. */
+function sizeOf({ rows, total_rows, is_complete }: InputPreview & Partial<OutputTable>, met?: number): string {
+  const all = total_rows ?? (is_complete && rows.length < ROWS ? rows.length : undefined);
+  if (all === rows.length)
+    return met === undefined ? `${counted(all, "row")}, which are all` : `${counted(met, "row")} of ${count(all)}`;
+  const first = `first ${counted(rows.length, "row")}`;
+  const rest = all === undefined ? "; there may be more" : ` of ${count(all)}`;
+  return `${met === undefined ? "The" : `${count(met)} of the`} ${first}${rest}`;
 }
 
 function compared(one: Cell, other: Cell): number {

@@ -10,9 +10,10 @@ import { changeOf } from "./tags";
 
 type Verb = "cancel" | "retry" | "tag" | "archive" | "delete";
 
-const VERBS: Record<Verb, { title: string; question: string }> = {
+const VERBS: Record<Verb, { title: string; question: string; isGrave?: boolean }> = {
   cancel: {
     title: "Cancel",
+    isGrave: true,
     question: "What is running is stopped. What is done is kept; a resume goes on from there.",
   },
   retry: {
@@ -29,6 +30,7 @@ const VERBS: Record<Verb, { title: string; question: string }> = {
   },
   delete: {
     title: "Delete",
+    isGrave: true,
     question:
       "Their outputs, results and reports are removed for good. One that runs, or that something refers to, stays.",
   },
@@ -56,7 +58,7 @@ export function Bulk({ chosen, onDone }: Props): JSX.Element {
 
 function Confirm({ verb, chosen, onDone, onClose }: Props & { verb: Verb; onClose: () => void }): JSX.Element {
   const [tags, setTags] = useState("");
-  const { title, question } = VERBS[verb];
+  const { title, question, isGrave } = VERBS[verb];
   const body = verb === "tag" ? changeOf(tags) : undefined;
   const act = async (): Promise<void> => {
     const refused: Record<string, string> = {};
@@ -72,6 +74,7 @@ function Confirm({ verb, chosen, onDone, onClose }: Props & { verb: Verb; onClos
     <Question
       title={`${title}: ${counted(chosen.length, "job")}?`}
       button={title}
+      isGrave={isGrave}
       isDisabled={body && !tags.trim()}
       act={act}
       onClose={onClose}

@@ -11,6 +11,7 @@ import { Shown } from "../../parts/notice";
 import { place } from "../../shell/router";
 import { moment } from "../../words/times";
 import { Inputs } from "../draft/inputs";
+import { written } from "../jobs/tags";
 import { Grid, ROWS } from "../job/table";
 import { Chosen, Listing } from "./listing";
 
@@ -50,11 +51,19 @@ function Versions({ kind, name }: { kind: string; name: string }): JSX.Element {
           <Listing
             title={`Versions of ${name}`}
             command={`parallelrun asset list ${kind} ${name}`}
-            columns={["Version", "Created", "What it is", "Name for jobs", "Used by"]}
+            columns={["Version", "Created", "What it is", "About", "Name for jobs", "Used by"]}
             rows={items.map((asset) => [
               asset.version,
               moment(asset.created),
               <code>{contentOf(asset)}</code>,
+              <>
+                {asset.description || (Object.keys(asset.tags).length ? "" : "–")}{" "}
+                {written(asset.tags).map((tag) => (
+                  <span key={tag} class="chip">
+                    {tag}
+                  </span>
+                ))}
+              </>,
               <>
                 <code>{asset.id}</code> <Copy text={asset.id} label={`Copy ${asset.id}`} />
               </>,

@@ -5,7 +5,7 @@ import { DataTable, type Column } from "../../charts/twin";
 import { Card } from "../../parts/card";
 import { Copy } from "../../parts/copy";
 import { Empty } from "../../parts/notice";
-import { ask, place } from "../../shell/router";
+import { linkWith, place } from "../../shell/router";
 
 interface Props {
   title: string;
@@ -42,8 +42,8 @@ export function Listing({ title, columns, rows, command, action }: Props): JSX.E
 export function Chosen({ name }: { name: string }): JSX.Element {
   const isChosen = place.value.query.get("name") === name;
   return (
-    <button type="button" class="quiet" aria-pressed={isChosen} onClick={() => ask({ name: isChosen ? "" : name })}>
+    <a class="row" href={linkWith({ name: isChosen ? "" : name })} aria-current={isChosen ? "true" : undefined}>
       {name}
-    </button>
+    </a>
   );
 }

@@ -15,7 +15,7 @@ import { Prose } from "../../../parts/prose";
 import { ask, place } from "../../../shell/router";
 import { count, short } from "../../../words/numbers";
 import { clock, duration } from "../../../words/times";
-import { untilPlateau } from "./plateau";
+import { LEAST_GAIN_S, untilPlateau } from "./plateau";
 
 type Setting = "nodes" | "processes" | "mini_batch_size";
 
@@ -72,10 +72,12 @@ export function WhatIf({ job }: { job: Job }): JSX.Element {
 }
 
 function Points({ job, curve }: { job: Job; curve: AdviceCurve }): JSX.Element {
-  const points = untilPlateau(curve);
+  const left = job.pace?.left_s ?? undefined;
+  const { scheduled, done, failed, listing_done } = job.progress;
+  const undecided = left === undefined || !listing_done ? undefined : scheduled - done - failed;
+  const points = untilPlateau(curve, left, undecided);
   const longest = Math.max(curve.seconds, ...points.map(({ seconds }) => seconds));
   const hasCost = points.some(({ cost }) => cost !== null);
-  const left = job.pace?.left_s ?? undefined;
   return (
     <>
       <div class="scroll tall" tabIndex={0} role="region" aria-label="Table of what other settings give">
@@ -126,6 +128,9 @@ function Points({ job, curve }: { job: Job; curve: AdviceCurve }): JSX.Element {
           {left === undefined ? "It took" : "What has ended took"} {duration(curve.seconds)}; {SETTINGS[curve.setting]}:{" "}
           {count(curve.now)}.
         </li>
+        {points.length < curve.points.length && (
+          <li>What is not listed would save less than {LEAST_GAIN_S} seconds, or 2 % of the time, more.</li>
+        )}
         {curve.notes.map((note) => (
           <li key={note}>
             <Prose text={note} />
