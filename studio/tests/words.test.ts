@@ -16,7 +16,7 @@ import { settingIn, withSetting } from "../src/views/draft/settings";
 import { untilPlateau } from "../src/views/job/advice/plateau";
 import { soFar } from "../src/views/job/overview/so_far";
 import { dueOf } from "../src/words/due";
-import { capital } from "../src/words/sentence";
+import { capital, ended } from "../src/words/sentence";
 import { titleOf } from "../src/words/title";
 
 const PROGRESS = { items_done: 0, items_failed: 0, done: 0, failed: 0, scheduled: 0, resumed: 0, items_scheduled: 0 };
@@ -223,6 +223,8 @@ test("a sentence begins with a capital, and a name of code stays as it is", () =
   assert.equal(capital("init() runs once"), "init() runs once");
   assert.equal(capital("mini_batch_size: 1 keeps more"), "mini_batch_size: 1 keeps more");
   assert.equal(capital("canceled"), "Canceled");
+  assert.equal(ended("put it below `code`"), "put it below `code`.");
+  assert.equal(ended("Resume it."), "Resume it.");
 });
 
 test("a what-if ends where nothing is gained of what is left", () => {

@@ -23,6 +23,7 @@ def test_an_empty_list_leads_to_the_first_job(opened: Tab) -> None:
     opened.open("/jobs")
     page.get_by_role("heading", name="No job yet").wait_for()
     page.get_by_role("button", name="Copy: parallelrun init first-job").wait_for()
+    page.get_by_text("docs/job-spec.md").wait_for()
     assert opened.violations() == []
     page.get_by_role("button", name="Run the example job").click()
     page.get_by_role("heading", name="first-job").wait_for()
@@ -61,7 +62,7 @@ def test_a_failure_says_what_to_do_in_sentences(opened: Tab, shown: Studio) -> N
     shown.cluster.result(job)
     opened.open(f"/jobs/{job}")
     sentence = opened.page.locator(".sentence.failed")
-    sentence.locator("p", has_text=re.compile("^What to do: [A-Z]")).wait_for()
+    sentence.locator("p", has_text=re.compile(r"^What to do: [A-Z].*\.$")).wait_for()
     assert "`" not in sentence.inner_text()
     opened.page.get_by_text("No mini-batch was decided.").wait_for()
     phase = opened.page.get_by_role("region", name="Phases").locator("li", has_text="Waiting")

@@ -87,3 +87,6 @@ export const lostItems = ({ progress }: Pick<Job, "progress">): number => progre
 /** A sentence with a capital first, unless it begins with a name of code, as in `init()`. */
 export const capital = (text: string): string =>
   text.replace(/^[a-z]+(?=[\s,;:]|$)/, (word) => word[0]!.toUpperCase() + word.slice(1));
+
+/** A sentence with an end. */
+export const ended = (text: string): string => (/[.!?:…]$/.test(text) ? text : `${text}.`);

@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import type { Job, JobFailure } from "../../api/types";
 import { Prose } from "../../parts/prose";
+import { ended } from "../../words/sentence";
 import { linkToLog } from "./links";
 
 export function Cause({ job, failure }: { job: Job; failure: JobFailure }): JSX.Element {
@@ -16,7 +17,7 @@ export function Cause({ job, failure }: { job: Job; failure: JobFailure }): JSX.
       )}
       {failure.hint && (
         <p>
-          <b>What to do:</b> <Prose text={failure.hint} />
+          <b>What to do:</b> <Prose text={ended(failure.hint)} />
         </p>
       )}
       {failure.traceback && (

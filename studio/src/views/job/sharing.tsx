@@ -10,6 +10,7 @@ import { jobPath } from "../../api/paths";
 import { isAdmin } from "../../api/session";
 import type { Explanation, Job } from "../../api/types";
 import { Prose } from "../../parts/prose";
+import { ended } from "../../words/sentence";
 import { standingOf } from "../../words/pace";
 import { duration } from "../../words/times";
 import { Holders } from "./holders";
@@ -45,7 +46,7 @@ function Explained({ job }: { job: Job }): JSX.Element | null {
       {isBehind && first.left_s !== null && <p>It gets a worker in about {duration(first.left_s)}.</p>}
       {value.advice && (
         <p>
-          <b>What to do:</b> <Prose text={value.advice} />
+          <b>What to do:</b> <Prose text={ended(value.advice)} />
         </p>
       )}
       {others.length > 0 && (

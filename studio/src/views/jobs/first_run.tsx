@@ -43,6 +43,9 @@ export function FirstRun(): JSX.Element {
           <Command text="parallelrun job create --file first-job/job.yml" />
         </li>
       </ol>
+      <p class="sub">
+        How to write one of your own is in <code>README.md</code>, and each setting in <code>docs/job-spec.md</code>.
+      </p>
     </section>
   );
 }
