@@ -55,8 +55,8 @@ async def check_job(request: Request, context: Ctx) -> Response:
     responses=problems(404, 409),
 )
 def show_document(job_id: JobId, context: Ctx) -> Response:
-    """Return the settings that were given for a job, to be submitted again, with changes or without; of a pipeline, with
-    all expressions resolved."""
+    """Return the settings that were given for a job, to be submitted again, with changes or without; of a pipeline,
+    with all expressions resolved."""
     return json_answer(_document(context, job_id))
 
 
