@@ -2,6 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Lane, PipelineStep, Timeline } from "../src/api/types";
 import { boxOf, cellAt, gridOf, roomFor } from "../src/charts/heat_grid";
+import { drawBars } from "../src/charts/heat_map";
+import type { Colors } from "../src/charts/colors";
+import type { Tiles } from "../src/api/types";
 import { gapAt, runningAt, tryAt } from "../src/charts/lanes";
 import { byteTicks, timeTicks, valueTicks } from "../src/charts/scale";
 import { graphOf } from "../src/views/job/overview/step_graph";
@@ -90,4 +93,31 @@ test("a step of a pipeline is one column to the right of all that it needs", () 
   assert.ok(graphOf([], () => "").height > 0);
   const long = graphOf([step("a"), step("b")], ({ name }) => (name === "b" ? "why ".repeat(60) : ""));
   assert.ok(long.boxHeight > graph.boxHeight, "a box has room for the whole reason");
+});
+
+test("squares of one color in a row are painted at once, with the gaps between them", () => {
+  const grid = { cells: 7, columns: 4, rows: 2, pitch: 9, width: 36, height: 18 };
+  const tiles = {
+    first: 0,
+    end: 70,
+    bucket_size: 10,
+    completed: [10, 10, 10, 10, 10, 9, 0],
+    failed: [0, 0, 0, 0, 0, 1, 0],
+    running: [0, 0, 0, 0, 0, 0, 0],
+  } as unknown as Tiles;
+  const calls: unknown[] = [];
+  const context = {
+    fillStyle: "",
+    fillRect: (...box: number[]) => calls.push([context.fillStyle, ...box]),
+    clearRect: (...box: number[]) => calls.push(["cut", ...box]),
+  };
+  drawBars(context, { done: "green", waiting: "grey" } as Colors, grid, tiles);
+  assert.deepEqual(calls, [
+    ["green", 0, 0, 34, 7],
+    ["green", 0, 9, 7, 7],
+    ["grey", 18, 9, 7, 7],
+    ["cut", 7, 0, 2, 18],
+    ["cut", 16, 0, 2, 18],
+    ["cut", 25, 0, 2, 18],
+  ]);
 });

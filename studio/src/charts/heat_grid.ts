@@ -13,7 +13,7 @@ export interface Grid {
 const LARGEST = 26;
 const SMALLEST = 9;
 const MOST_HEIGHT = 300;
-const GAP = 2;
+export const GAP = 2;
 
 /** As large as they may be, so that all of them have room. */
 export function gridOf(cells: number, width: number): Grid {

@@ -7,7 +7,7 @@ import { count, counted } from "../words/numbers";
 import { duration } from "../words/times";
 import { useCanvas } from "./canvas";
 import type { Colors } from "./colors";
-import { boxOf, cellAt, gridOf, type Grid } from "./heat_grid";
+import { boxOf, cellAt, GAP, gridOf, type Grid } from "./heat_grid";
 
 export type Shade = "state" | "time";
 
@@ -122,7 +122,10 @@ function drawCells(
   shown: number | undefined,
 ): void {
   const scale = shade === "time" ? timeScale(tiles) : undefined;
+  const hasBars = !scale && grid.pitch - GAP < LEAST_ROUND;
+  if (hasBars) drawBars(context, colors, grid, tiles);
   for (let cell = 0; cell < grid.cells; cell++) {
+    if (hasBars && onlyState(tiles, cell)) continue;
     const { x, y, size } = boxOf(grid, cell);
     const isRound = size >= LEAST_ROUND;
     if (isRound) {
@@ -141,6 +144,34 @@ function drawCells(
     context.lineWidth = 2;
     context.strokeRect(x + 1, y + 1, size - 2, size - 2);
   }
+}
+
+/** The one color of a cell, if it has one and no mark. */
+function onlyState(tiles: Tiles, cell: number): "done" | "waiting" | undefined {
+  if (tiles.failed[cell] || tiles.running[cell]) return undefined;
+  if (!tiles.completed[cell]) return "waiting";
+  const [first, end] = boundsOf(tiles, cell);
+  return tiles.completed[cell] === end - first ? "done" : undefined;
+}
+
+/** Neighbors of one color in a row as one bar, from which the gaps are cut: most squares are like that, and to paint each
+ * by itself takes longer than all else of a click. */
+export function drawBars(
+  context: Pick<CanvasRenderingContext2D, "fillStyle" | "fillRect" | "clearRect">,
+  colors: Colors,
+  grid: Grid,
+  tiles: Tiles,
+): void {
+  for (let cell = 0, end = 1; cell < grid.cells; cell = end++) {
+    const state = onlyState(tiles, cell);
+    if (!state) continue;
+    while (end < grid.cells && end % grid.columns && onlyState(tiles, end) === state) end++;
+    const { x, y, size } = boxOf(grid, cell);
+    context.fillStyle = colors[state];
+    context.fillRect(x, y, (end - cell) * grid.pitch - GAP, size);
+  }
+  for (let column = 1; column < grid.columns; column++)
+    context.clearRect(column * grid.pitch - GAP, 0, GAP, grid.height);
 }
 
 /** The shares of a cell from the bottom up. A few that failed among many must still be seen. */
