@@ -124,6 +124,7 @@ function drawCells(
   const scale = shade === "time" ? timeScale(tiles) : undefined;
   const hasBars = !scale && grid.pitch - GAP < LEAST_ROUND;
   if (hasBars) drawBars(context, colors, grid, tiles);
+  const crosses = { whole: new Path2D(), part: new Path2D() };
   for (let cell = 0; cell < grid.cells; cell++) {
     if (hasBars && onlyState(tiles, cell)) continue;
     const { x, y, size } = boxOf(grid, cell);
@@ -135,9 +136,15 @@ function drawCells(
       context.clip();
     }
     if (scale) drawTime(context, colors, scale(tiles.median_run_s[cell] ?? null), x, y, size);
-    else drawState(context, colors, tiles, cell, x, y, size);
+    else drawState(context, colors, tiles, cell, x, y, size, crosses);
     if (isRound) context.restore();
   }
+  // All at once: hundreds of lines by themselves take longer than the squares.
+  context.lineWidth = 1.5;
+  context.strokeStyle = colors.surface;
+  context.stroke(crosses.whole);
+  context.strokeStyle = colors.text;
+  context.stroke(crosses.part);
   if (shown !== undefined) {
     const { x, y, size } = boxOf(grid, shown);
     context.strokeStyle = colors.text;
@@ -183,6 +190,7 @@ function drawState(
   x: number,
   y: number,
   size: number,
+  crosses: { whole: Path2D; part: Path2D },
 ): void {
   const [first, end] = boundsOf(tiles, cell);
   const share = (value: number, least: number): number => (value ? Math.max(least, (size * value) / (end - first)) : 0);
@@ -201,28 +209,17 @@ function drawState(
   paint(colors.done, Math.min(done, top - y));
   paint(colors.running, Math.min(running, top - y));
   paint(colors.waiting, top - y);
-  if (tiles.failed[cell]) drawCross(context, colors, x, y, size, tiles.failed[cell]! === end - first);
+  if (tiles.failed[cell]) addCross(tiles.failed[cell]! === end - first ? crosses.whole : crosses.part, x, y, size);
   else if (tiles.running[cell]) drawDot(context, colors, x, y, size);
 }
 
-function drawCross(
-  context: CanvasRenderingContext2D,
-  colors: Colors,
-  x: number,
-  y: number,
-  size: number,
-  isWhole: boolean,
-): void {
+function addCross(path: Path2D, x: number, y: number, size: number): void {
   if (size < 9) return;
   const [inner, outer] = [size * 0.3, size * 0.7];
-  context.strokeStyle = isWhole ? colors.surface : colors.text;
-  context.lineWidth = 1.5;
-  context.beginPath();
-  context.moveTo(x + inner, y + inner);
-  context.lineTo(x + outer, y + outer);
-  context.moveTo(x + outer, y + inner);
-  context.lineTo(x + inner, y + outer);
-  context.stroke();
+  path.moveTo(x + inner, y + inner);
+  path.lineTo(x + outer, y + outer);
+  path.moveTo(x + outer, y + inner);
+  path.lineTo(x + inner, y + outer);
 }
 
 function drawDot(context: CanvasRenderingContext2D, colors: Colors, x: number, y: number, size: number): void {
