@@ -61,6 +61,15 @@ def test_objects_of_json_that_are_read_as_delimited_text_are_told(folder: Path) 
         assert told_of(folder, content)[0][:2] == ("delimiter", "read_json_lines")
 
 
+@pytest.mark.parametrize(
+    "page", ["<!DOCTYPE html>\n<html>\n", "<html>\n<p>a,b\n", '<?xml version="1.0"?>\n<a>\n</a>\n']
+)
+def test_a_page_that_is_read_as_delimited_text_is_told(folder: Path, page: str) -> None:
+    assert [remedy for _, remedy, *_ in told_of(folder, page.encode())] == [
+        "leave it out of the input, or fetch it again"
+    ]
+
+
 @pytest.mark.parametrize("content", [
     b"text\na;b\nc;d\n", b"a;b\nx\ny\nz;1;2\n", b"id,x;y\n1,2;3\n", b'"a;b"\n', b"tags\n", b"n\n1\n2\n",
 ])  # fmt: skip

@@ -1,7 +1,7 @@
 """Delimited text that was probably meant otherwise than as its table reads it: nothing is guessed, a warning tells.
 
-That is a text of one column with another delimiter in each line, one whose lines are objects of JSON, and one that was
-put together from several files, whose headers and byte order marks are between its rows.
+That is a text of one column with another delimiter in each line, one whose lines are objects of JSON, a web page, and a
+text that was put together from several files, whose headers and byte order marks are between its rows.
 """
 
 import json
@@ -17,6 +17,7 @@ from parallelrun_worker.tables.schema import Schema, header_names
 from parallelrun_worker.tables.sniffing import greatest
 
 _DELIMITERS = ",;\t|\x01"
+_PAGES = ("<!doctype ", "<html", "<?xml")
 _LOOKED_AT = 32 << 10
 _LINES = 50
 _FEWEST_LINES = 3
@@ -45,13 +46,16 @@ def warn_of_delimiter(warnings: DataWarnings, path: str, data: bytes, head: File
         data: its records in UTF-8.
         head: of its file.
     """
-    if not rows or (len(head.header) > 1 and not head.line.startswith(b"{")):
+    if not rows or (len(head.header) > 1 and not head.line.startswith((b"{", b"<"))):
         return False
     lines = _first_lines(data)
     first = head.line.decode() or lines[0]
     own = Grammar(head.delimiter, multi_line=False)
     if all(map(_is_object, [first, *lines[:2]])):
         event, remedy = "its lines are objects of JSON, and were read as delimited text", "read_json_lines"
+    elif first.lower().startswith(_PAGES):
+        event = "it is a web page or XML, and was read as delimited text: perhaps an answer in place of a download"
+        remedy = "leave it out of the input, or fetch it again"
     elif len(next(own.records(first), [])) == 1 and (other := _other_delimiter(first, lines, head)):
         event = f"each of its lines was read as one field, and seems to have several, with {other!r} between them"
         remedy = f"delimiter: {json.dumps(other)}, an option of the read step"
@@ -99,6 +103,8 @@ def joint_in(data: bytes, head: FileHead, schema: Schema, rows: Any, odd_columns
         odd_columns: those of which values were not kept.
     """
     is_first_fixed = len(schema.names) > 0 and _is_fixed(schema, rows, 0, odd_columns)
+    if is_first_fixed and not _may_be_number(schema.names[0]):
+        return None
     with_mark = [] if is_first_fixed or greatest(data) < _MARK[0] else _starts(data, _MARK)
     has_header = bool(head.line) and not any(
         _is_fixed(schema, rows, at, odd_columns) and not _may_be_number(name) for at, name in enumerate(schema.names)
@@ -121,7 +127,7 @@ def _is_fixed(schema: Schema, rows: Any, at: int, odd_columns: Container[str]) -
     if schema.kinds[at]["kind"] not in _NUMBERS or schema.names[at] in odd_columns:
         return False
     if hasattr(rows, "iloc"):
-        return bool(rows.dtypes.iloc[at].kind != "O")
+        return bool(rows[schema.names[at]].dtype.kind != "O")
     import pyarrow as pa
 
     kind = rows.schema[at].type
