@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from azure.ai.ml import Input, MLClient, command, load_component, load_job
-from azure.ai.ml.entities import AccountKeyConfiguration, AzureBlobDatastore, Model
+from azure.ai.ml.entities import AccountKeyConfiguration, AzureBlobDatastore, Environment, Model
 from azure.core.exceptions import HttpResponseError
 from azure.identity import DefaultAzureCredential
 
@@ -36,7 +36,15 @@ first = load_job("hello_world_output.yml", params_override=overrides)
 first = ml_client.jobs.create_or_update(first)
 ml_client.jobs.stream(first.name)
 model = Model(name="counted", path=f"azureml://jobs/{first.name}/outputs/counts", type="custom_model")
-assert ml_client.models.create_or_update(model).version
+made = ml_client.models.create_or_update(model)
+assert made.version
+ml_client.models.download("counted", version=made.version, download_path="out-model")
+assert list(Path("out-model").rglob("counts.txt"))
+written = f"azureml://jobs/{first.name}/outputs/artifacts/paths/outputs/helloworld.txt"
+made = ml_client.models.create_or_update(Model(name="written", path=written, type="custom_model"))
+ml_client.models.download("written", version=made.version, download_path="out-written")
+files = [path for path in Path("out-written").rglob("helloworld.txt") if path.is_file()]
+assert [path.read_text() for path in files] == ["hello world\n"]
 second = command(
     command="cat ${{inputs.counts}} ${{inputs.model}}/counts.txt > ${{outputs.copied}}/both.txt",
     environment="azureml://registries/azureml/environments/sklearn-1.5/labels/latest",
@@ -63,6 +71,15 @@ ml_client.components.restore(scoring.name, version=scoring.version)
 if hasattr(ml_client.components, "download"):
     ml_client.components.download(scoring.name, version=scoring.version, download_path="out-component")
     assert list(Path("out-component").rglob("score.py"))
+
+# A name with all of its versions is hidden, and shown again.
+environment = Environment(name=name, image="some/image", version="1")
+ml_client.environments.create_or_update(environment)
+ml_client.environments.archive(name)
+assert name not in [each.name for each in ml_client.environments.list()]
+assert name in [each.name for each in ml_client.environments.list(list_view_type="ArchivedOnly")]
+ml_client.environments.restore(name)
+assert name in [each.name for each in ml_client.environments.list()]
 
 # Datastores, without a secret.
 blobs = AzureBlobDatastore(name="verbs", account_name="account", container_name="container", description="theirs")

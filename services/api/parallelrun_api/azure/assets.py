@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
@@ -18,8 +19,10 @@ from parallelrun_api.azure.bodies import read_body
 from parallelrun_api.azure.catalog import HASH, FaceAssets
 from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, scope_of
 from parallelrun_api.azure.ids import without_prefix
+from parallelrun_api.azure.outputs import output_uri
 from parallelrun_api.azure.workspace import blob_url, signature_of
 from parallelrun_core.errors import InvalidInput, NotFound
+from parallelrun_core.names.assets import job_output_in
 
 
 class _KindConvertor(StringConvertor):
@@ -52,7 +55,6 @@ _VERSION: Final = _ASSET + "/versions/{version}"
 async def list_versions(kind: str, name: str, request: Request, face: FaceOf) -> Response:
     """The versions of a name, the newest first; with `hash`, only those of the same content."""
     wanted_hash = request.query_params.get("hash", "")
-    view = request.query_params.get("listViewType", "ActiveOnly")
     most = request.query_params.get("$top", "")
     if most and not _NUMBER.fullmatch(most):
         raise InvalidInput.at("/query/$top", "it is a number of at most nine digits")
@@ -64,17 +66,27 @@ async def list_versions(kind: str, name: str, request: Request, face: FaceOf) ->
     items = await face.context.job_lists.run(("azure", "versions", scope, kind, name), read)
     if wanted_hash:
         items = [item for item in items if item["properties"].get("properties", {}).get(HASH) == wanted_hash]
-    archived = {"ActiveOnly": (False,), "ArchivedOnly": (True,)}.get(view, (False, True))
-    items = [item for item in items if bool(item["properties"].get("isArchived")) in archived]
+    items = _in_view(items, request)
     return answer({"value": items[: int(most)] if most else items})
+
+
+def _in_view(items: Sequence[dict[str, Any]], request: Request) -> list[dict[str, Any]]:
+    """Those that are archived, or those that aren't, as a client asks for them."""
+    view = request.query_params.get("listViewType", "ActiveOnly")
+    archived = {"ActiveOnly": (False,), "ArchivedOnly": (True,)}.get(view, (False, True))
+    return [item for item in items if bool(item["properties"].get("isArchived")) in archived]
 
 
 @router.get(_VERSION)
 async def get_version(kind: str, name: str, version: str, request: Request, face: FaceOf) -> Response:
     """Return one version."""
     resource = await run_sync(_shown, face, scope_of(request), kind, name, version)
+    properties = resource["properties"]
     if kind == "codes":
-        resource["properties"]["codeUri"] = _where_code_is(request, kind, name, resource["name"])
+        properties["codeUri"] = _where_code_is(request, kind, name, resource["name"])
+    elif kind == "models" and (made := job_output_in(str(properties.get("modelUri", "")))) is not None:
+        # Clients download models from datastores alone, and take the name of an output for that of one.
+        properties["modelUri"] = made.within(await run_sync(output_uri, face, scope_of(request), made.job, made.output))
     return answer(resource)
 
 
@@ -138,7 +150,8 @@ async def list_names(kind: str, request: Request, face: FaceOf) -> Response:
         names = [name for name in FaceAssets(face).names(kind) if name not in ANONYMOUS]
         return [_container(face, scope, kind, name) for name in names]
 
-    return answer({"value": await face.context.job_lists.run(("azure", "names", scope, kind), listed)})
+    items = await face.context.job_lists.run(("azure", "names", scope, kind), listed)
+    return answer({"value": _in_view(items, request)})
 
 
 def _where_code_is(request: Request, kind: str, name: str, version: str) -> str:
