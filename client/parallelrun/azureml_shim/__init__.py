@@ -7,6 +7,7 @@ modules.py      which module has which name, and how they are found
 workspace.py    workspaces, experiments, runs, computes and models
 data.py         datastores and datasets
 environment.py  environments and their packages
+missing.py      the error for what they have not
 
 A real `azureml` is never shadowed: where one is installed, nothing is done.
 """

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
-from parallelrun.builders.parts import Input
-from parallelrun.builders.v1_steps import PipelineParameter
+from parallelrun.azureml_shim.missing import ToldAsMissing
+from parallelrun.builders.parts import Input, several
+from parallelrun.builders.v1_steps import DatasetInput, PipelineParameter
+from parallelrun.errors import InvalidInput
 
 DataPlace = Any
 """A path, a URL, a `DataPath`, a pair of a datastore and a path in it, or a list with one of these."""
 
 
-class Datastore:
+class Datastore(ToldAsMissing):
     """A datastore by its name: `azureml://datastores/NAME/paths/…`.
 
     Args:
@@ -76,8 +78,22 @@ class DataReference(Input):
         super().__init__(path=datastore.path(path_on_datastore), name=data_reference_name)
 
 
-class NamedDataset(Input):
+class NamedDataset(DatasetInput, ToldAsMissing):
     """An input with the methods that v1's datasets have."""
+
+    @property
+    def partition_keys(self) -> list[str]:
+        """The keys that the partition format finds in the paths of the files."""
+        from parallelrun_core.mltable.partition_format import parse_partition_format
+
+        steps = [step for step in self.transformations or [] if isinstance(step, dict)]
+        formats = [step[_BY_PATH] for step in steps if _BY_PATH in step]
+        return [key for each in formats for key in parse_partition_format(each).names]
+
+    def partition_by(self, partition_keys: Sequence[str], target: Any = None, **_: Any) -> NamedDataset:
+        """Return this table unchanged: it is cut by any columns as it is, and nothing is written to the target."""
+        several(partition_keys, "/partition_keys")
+        return self
 
     def as_mount(self, path_on_compute: str | None = None) -> NamedDataset:
         """Return this dataset, read where it is."""
@@ -110,24 +126,92 @@ class NamedDataset(Input):
 
 class _Files:
     @staticmethod
-    def from_files(path: DataPlace, validate: bool = True, **_: Any) -> NamedDataset:
+    def from_files(
+        path: DataPlace, validate: bool = True, partition_format: str | None = None, is_file: bool = False
+    ) -> NamedDataset:
         """A dataset of files."""
-        return NamedDataset(path=_place(path))
+        return NamedDataset(path=_place(path), transformations=_by_path(partition_format) or None)
 
 
 class _Tables:
-    @staticmethod
-    def from_delimited_files(path: DataPlace, separator: str = ",", **_: Any) -> NamedDataset:
-        """A dataset of delimited text: `run()` gets DataFrames."""
-        return NamedDataset(path=_place(path), transformations=[{"read_delimited": {"delimiter": separator}}])
+    """Datasets whose rows `run()` gets as DataFrames. Arguments are in the order of v1."""
 
     @staticmethod
-    def from_parquet_files(path: DataPlace, **_: Any) -> NamedDataset:
-        """A dataset of Parquet files: `run()` gets DataFrames."""
-        return NamedDataset(path=_place(path), transformations=["read_parquet"])
+    def from_delimited_files(  # noqa: PLR0917 - v1 has this order
+        path: DataPlace,
+        validate: bool = True,
+        include_path: bool = False,
+        infer_column_types: bool = True,
+        set_column_types: Any = None,
+        separator: str = ",",
+        header: Any = True,
+        partition_format: str | None = None,
+        support_multi_line: bool = False,
+        empty_as_string: bool = False,
+        encoding: str = "utf8",
+    ) -> NamedDataset:
+        """A dataset of delimited text.
+
+        Raises:
+            InvalidInput: column types or a kind of header are given, which are steps of `transformations` here.
+        """
+        if header not in (True, False):
+            raise InvalidInput.at("/header", f"True or False, not {header!r}", "other kinds are in docs/tables.md")
+        options = {
+            "delimiter": separator,
+            "header": "all_files_same_headers" if header else "no_header",
+            "include_path_column": include_path,
+            "infer_column_types": infer_column_types,
+            "support_multi_line": support_multi_line,
+            "empty_as_string": empty_as_string,
+            "encoding": encoding,
+        }
+        return _table("read_delimited", options, path, set_column_types, partition_format)
+
+    @staticmethod
+    def from_parquet_files(
+        path: DataPlace,
+        validate: bool = True,
+        include_path: bool = False,
+        set_column_types: Any = None,
+        partition_format: str | None = None,
+    ) -> NamedDataset:
+        """A dataset of Parquet files."""
+        options = {"include_path_column": include_path}
+        return _table("read_parquet", options, path, set_column_types, partition_format)
+
+    @staticmethod
+    def from_json_lines_files(  # noqa: PLR0917 - v1 has this order
+        path: DataPlace,
+        validate: bool = True,
+        include_path: bool = False,
+        set_column_types: Any = None,
+        partition_format: str | None = None,
+        invalid_lines: str = "error",
+        encoding: str = "utf8",
+    ) -> NamedDataset:
+        """A dataset of files with a JSON object in each line."""
+        options = {"include_path_column": include_path, "invalid_lines": invalid_lines, "encoding": encoding}
+        return _table("read_json_lines", options, path, set_column_types, partition_format)
 
 
-class Dataset:
+_BY_PATH: Final = "extract_columns_from_partition_format"
+
+
+def _by_path(partition_format: str | None) -> list[Any]:
+    return [{_BY_PATH: partition_format}] if partition_format else []
+
+
+def _table(
+    step: str, options: dict[str, Any], path: DataPlace, column_types: Any, partition_format: str | None
+) -> NamedDataset:
+    if column_types:
+        hint = "an Input with transformations: [{convert_column_types: …}] has them (docs/tables.md)"
+        raise InvalidInput.at("/set_column_types", "it has no counterpart in ParallelRun", hint)
+    return NamedDataset(path=_place(path), transformations=[{step: options}, *_by_path(partition_format)])
+
+
+class Dataset(ToldAsMissing):
     """v1's `Dataset`: `Dataset.File`, `Dataset.Tabular`, and data assets by name."""
 
     File = _Files
@@ -143,9 +227,9 @@ def DatasetConsumptionConfig(
     name: str, dataset: Any, mode: str = "mount", path_on_compute: str | None = None
 ) -> NamedDataset:
     """A dataset, or a pipeline parameter whose default is one, as an input of this name."""
-    if isinstance(dataset, PipelineParameter):
-        dataset = dataset.default_value
-    fields = {**vars(dataset), "name": name, "mode": {"mount": "ro_mount"}.get(mode, mode)}
+    parameter = dataset if isinstance(dataset, PipelineParameter) else None
+    data = dataset if parameter is None else parameter.default_value
+    fields = {**vars(data), "name": name, "mode": {"mount": "ro_mount"}.get(mode, mode), "parameter": parameter}
     return NamedDataset(**fields)
 
 

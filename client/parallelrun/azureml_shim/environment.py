@@ -58,6 +58,7 @@ class Environment(parts.Environment):
         super().__init__(name=name, **fields)
         self.python = SimpleNamespace(conda_dependencies=None, user_managed_dependencies=False)
         self.docker = SimpleNamespace(base_image=None, enabled=True)
+        self.spark = SimpleNamespace(precache_packages=False)
 
     @classmethod
     def get(cls, workspace: Any, name: str, version: str | None = None) -> Environment:

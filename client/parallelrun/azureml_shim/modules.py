@@ -15,6 +15,7 @@ _DATA: Final = "parallelrun.azureml_shim.data"
 _ENVIRONMENT: Final = "parallelrun.azureml_shim.environment"
 _WORKSPACE: Final = "parallelrun.azureml_shim.workspace"
 _OURS: Final = "parallelrun"
+_VERSION: Final = "0.parallelrun"
 
 _CORE: Final = {
     **dict.fromkeys(("Workspace", "Experiment", "Run", "Model", "ComputeTarget"), _WORKSPACE),
@@ -73,7 +74,9 @@ class _Loader(Loader):
             message = f"{module.__name__}.{name} has no counterpart in ParallelRun (see docs/from-azure-ml.md)"
             raise AttributeError(message)
 
-        vars(module).update(__getattr__=__getattr__, __all__=sorted(names), __version__="0.parallelrun")
+        vars(module).update(__getattr__=__getattr__, __all__=sorted(names), __version__=_VERSION)
+        if module.__name__ == "azureml.core":
+            vars(module).update(VERSION=_VERSION)
 
 
 class _Finder(MetaPathFinder):

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from parallelrun.azureml_shim.data import Datastore
+from parallelrun.azureml_shim.missing import ToldAsMissing
 from parallelrun.builders.v1_pipeline import Pipeline
 from parallelrun.client import Client
 
@@ -18,7 +19,7 @@ class ComputeTargetException(Exception):
     """Raised by v1 where there is no compute of a name; here, there is one of each name."""
 
 
-class ComputeTarget:
+class ComputeTarget(ToldAsMissing):
     """A compute by its name: a job's `compute`, where computes are defined, and without effect where none is."""
 
     def __init__(self, workspace: Any = None, name: str = "cpu-cluster") -> None:
@@ -59,7 +60,7 @@ class _Computes(Mapping[str, ComputeTarget]):
         return 0
 
 
-class Workspace:
+class Workspace(ToldAsMissing):
     """The one workspace of a server; names of subscription, resource group and workspace don't matter."""
 
     def __init__(self, *_: Any, name: str = "parallelrun", **__: Any) -> None:
@@ -87,19 +88,24 @@ class Workspace:
             return {each.name: Datastore(self, each.name) for each in client.datastores.list()}
 
 
-class OutputData:
+class OutputData(ToldAsMissing):
     """The outputs of a step."""
 
-    def __init__(self, job_id: str) -> None:
+    def __init__(self, job_id: str, name: str) -> None:
         self._job_id = job_id
+        self.name = name
+        self.path_on_datastore = f"azureml/{job_id}/{name}"
+        """The folder below that of a download in which the files are then, as in v1."""
 
     def download(self, local_path: str | Path = ".", **_: Any) -> int:
-        """Download all of it below a folder; returns the number of files."""
+        """Download them below a folder, these into `path_on_datastore`; returns the number of files."""
+        folder = Path(local_path, self.path_on_datastore).parent
+        folder.mkdir(parents=True, exist_ok=True)
         with Client() as client:
-            return sum(1 for _ in client.outputs.download_all(self._job_id, local_path))
+            return sum(1 for _ in client.outputs.download_all(self._job_id, folder))
 
 
-class Run:
+class Run(ToldAsMissing):
     """A job, or the job of a step."""
 
     def __init__(self, job_id: str, name: str = "") -> None:
@@ -136,9 +142,15 @@ class Run:
         runs = [Run(step.job, step.name) for step in job.steps if step.name == name and step.job]
         return runs or ([self] if not job.steps else [])
 
+    def get_children(self, **_: Any) -> Iterator[Run]:
+        """The jobs of all steps, in their order."""
+        with Client() as client:
+            steps = client.jobs.get(self.id).steps
+        return iter([Run(step.job, step.name) for step in steps if step.job] or ([] if steps else [self]))
+
     def get_output_data(self, name: str) -> OutputData:
         """Return the outputs of the step."""
-        return OutputData(self.id)
+        return OutputData(self.id, name)
 
     def cancel(self) -> None:
         """Cancel the job."""
@@ -149,7 +161,7 @@ class Run:
 PipelineRun = Run
 
 
-class Experiment:
+class Experiment(ToldAsMissing):
     """The experiment, a name that groups jobs for people."""
 
     def __init__(self, workspace: Any = None, name: str = "Default", **_: Any) -> None:
@@ -180,7 +192,7 @@ class Experiment:
             return Run(client.jobs.create(config).id)
 
 
-class Model:
+class Model(ToldAsMissing):
     """A model of the server."""
 
     def __init__(self, workspace: Any, name: str, version: str | int | None = None, **_: Any) -> None:
@@ -189,11 +201,19 @@ class Model:
         self.name, self.version = asset.name, asset.version
 
     @classmethod
-    def register(
-        cls, workspace: Any, model_path: str, model_name: str, description: str | None = None, **_: Any
+    def register(  # noqa: PLR0917 - v1 has this order
+        cls,
+        workspace: Any,
+        model_path: str,
+        model_name: str,
+        tags: Mapping[str, str] | None = None,
+        properties: Mapping[str, str] | None = None,
+        description: str | None = None,
+        **_: Any,
     ) -> Model:
         """Make a version of a model."""
-        definition = {"name": model_name, "path": str(Path(model_path).absolute()), "description": description}
+        definition: dict[str, Any] = {"name": model_name, "path": str(Path(model_path).absolute())}
+        definition |= {"description": description, "tags": tags, "properties": properties}
         with Client() as client:
             made_version = client.models.create({key: value for key, value in definition.items() if value}).version
         return cls(workspace, model_name, made_version)

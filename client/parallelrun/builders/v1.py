@@ -189,7 +189,9 @@ class ParallelRunStep:
 
     def values(self) -> list[Any]:
         """Return what may be a pipeline parameter."""
-        return [getattr(self.parallel_run_config, name) for name in sorted(_MAY_BE_PARAMETERS)] + self.wires.arguments
+        return [
+            getattr(self.parallel_run_config, name) for name in sorted(_MAY_BE_PARAMETERS)
+        ] + self.wires.parameters()
 
     def document(self, around: Surroundings = ALONE) -> dict[str, Any]:
         """The content of a job file for the same step.

@@ -59,7 +59,7 @@ class PythonScriptStep:
 
     def values(self) -> list[Any]:
         """Return what may be a pipeline parameter."""
-        return [*self._params.values(), *self.wires.arguments]
+        return [*self._params.values(), *self.wires.parameters()]
 
     def document(self, around: Surroundings = ALONE) -> dict[str, Any]:
         """The content of a job file for the same step.

@@ -51,6 +51,13 @@ UNKNOWN = Surroundings(lambda data: "/to/be/known/later")
 Given = Input | StepData | StepDataInput | str | Path
 
 
+@dataclass
+class DatasetInput(Input):
+    """An input whose data may be those of a pipeline parameter: its default, or what a submission names."""
+
+    parameter: PipelineParameter | None = None
+
+
 @dataclass(slots=True)
 class Wires:
     """The data that a step reads and writes, by name.
@@ -89,6 +96,10 @@ class Wires:
     def reads(self) -> list[StepData]:
         """Return what other steps write, and this one reads."""
         return [data for step_input, _ in self.inputs if (data := _data(step_input)) is not None]
+
+    def parameters(self) -> list[Any]:
+        """Return what may be a pipeline parameter: arguments, and data of inputs."""
+        return self.arguments + [each.parameter for each, _ in self.inputs if isinstance(each, DatasetInput)]
 
     def documents(self, around: Surroundings) -> dict[str, dict[str, Any]]:
         """The inputs as in a job file, by name."""
@@ -144,4 +155,10 @@ def _data(source: Any) -> StepData | None:
 
 def _fields(source: Any, step_input: Input, around: Surroundings) -> dict[str, Any]:
     data = _data(source)
-    return (step_input if data is None else replace(step_input, path=around.place_of(data))).fields()
+    if data is not None:
+        return replace(step_input, path=around.place_of(data)).fields()
+    if isinstance(source, DatasetInput) and source.parameter:
+        value = around.value(source.parameter)
+        value = value if isinstance(value, Input) else Input(path=str(value))
+        return replace(value, name=step_input.name, mode=step_input.mode).fields()
+    return step_input.fields()

@@ -115,13 +115,14 @@ def _ask_for_nodes(cluster: BackgroundCluster, nodes: int) -> None:
     from parallelrun.cli.output import say
     from parallelrun.client import Client
     from parallelrun.embedded.background import add_nodes
+    from parallelrun_core.plurals import counted
 
     if nodes < cluster.nodes:
         say(f"note: --nodes: nodes are only added, and it has {cluster.nodes}; for fewer, `parallelrun down` first.")
     elif nodes > cluster.nodes:
         with Client(cluster.url, cluster.token) as client:
             add_nodes(cluster, nodes, lambda: {node.node for node in client.nodes.list() if node.is_alive})
-        say(f"It has {nodes} nodes now, instead of {max(cluster.nodes, 0)}.")
+        say(f"It has {counted(nodes, 'node')} now, instead of {max(cluster.nodes, 0)}.")
 
 
 def _given(context: typer.Context, *names: str) -> list[str]:

@@ -96,7 +96,7 @@ def _inputs(client: Client, job: Job) -> str:
 
 
 def _first_of(path: str, count: int) -> str:
-    return f": {path} and {count - 1:,} more" if count > 1 else f": {path}"
+    return f": {count:,} items from {path} on" if count > 1 else f": {path}"  # rows of it, or files after it
 
 
 def _storage(client: Client, job: Job) -> str:
@@ -121,4 +121,6 @@ def _slow(mini_batch: MiniBatch) -> str:
 def _seconds(seconds: float) -> str:
     from parallelrun.progress.text import duration
 
-    return f"{max(0.0, seconds):.2g} s" if seconds < 10 else duration(seconds)
+    if seconds < 0.001:
+        return "less than 1 ms"
+    return f"{seconds:.2g} s" if seconds < 10 else duration(seconds)

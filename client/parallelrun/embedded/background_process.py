@@ -51,28 +51,29 @@ def main() -> int:
         except ParallelRunError as error:
             json.dump({"error": error.message}, answer)
             return 1
+        started = datetime.now(UTC).isoformat(timespec="seconds")
         stop.also_wake(WAKE_UP)  # before anybody knows the process id to which to send it
-        _write_state(cluster)
+        _write_state(cluster, started)
         json.dump({"error": None}, answer)
     while not stop.came:
         stop.wait()
         if not stop.came:
-            _add_nodes(cluster)
+            _add_nodes(cluster, started)
     state_file().unlink(missing_ok=True)
     cluster.stop()
     lock.release()
     return 0
 
 
-def _add_nodes(cluster: Cluster) -> None:
+def _add_nodes(cluster: Cluster, started: str) -> None:
     nodes = int(requested_nodes_file().read_text())
     if nodes > cluster.nodes:
         cluster.add_nodes(nodes - cluster.nodes)
-        _write_state(cluster)
+        _write_state(cluster, started)
         _note(f"nodes were added: there are {nodes}")
 
 
-def _write_state(cluster: Cluster) -> None:
+def _write_state(cluster: Cluster, started: str) -> None:
     state = BackgroundCluster(
         url=cluster.url,
         token=cluster.token,
@@ -80,7 +81,7 @@ def _write_state(cluster: Cluster) -> None:
         home=str(cluster.layout.home),
         nodes=cluster.nodes,
         redis_url=cluster.listener.url if cluster.listener else "",
-        started=datetime.now(UTC).isoformat(timespec="seconds"),
+        started=started,
     )
     replace_file(state_file(), msgspec.json.encode(state), mode=0o600)
 

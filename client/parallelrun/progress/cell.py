@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from parallelrun.progress.text import describe, waiting_words
+from parallelrun.progress.text import MAY_WAIT, describe, waiting_words
 from parallelrun.progress.widget import drawn, drawn_job, text_of
 from parallelrun_core.wire.pace import Speed
 from parallelrun_core.wire.progress import Progress
@@ -83,7 +83,7 @@ class NotebookDisplay:
         self._cell.add(time.monotonic(), progress)
         is_new = state != self._state
         self._state, self._progress = state, progress
-        if progress.running:
+        if progress.running or state not in MAY_WAIT:
             self._waiting = None
         self._draw(at_once=is_new)
 

@@ -15,7 +15,17 @@ from rich.table import Table
 from rich.text import Text
 
 from parallelrun.progress.steps import describe_running, describe_step, most_urgent
-from parallelrun.progress.text import clean, clock, counts, describe, done_of, mini_batches, pace, waiting_words
+from parallelrun.progress.text import (
+    MAY_WAIT,
+    clean,
+    clock,
+    counts,
+    describe,
+    done_of,
+    mini_batches,
+    pace,
+    waiting_words,
+)
 from parallelrun_core.wire.pace import Speed
 from parallelrun_core.wire.progress import Progress
 
@@ -55,7 +65,7 @@ class LiveDisplay:
         with self._lock:
             self._speed.add(time.monotonic(), progress)
             self._state, self._progress = state, progress
-            if progress.running:
+            if progress.running or state not in MAY_WAIT:
                 self._waiting = None
 
     def waiting(self, waiting: Waiting | None) -> None:

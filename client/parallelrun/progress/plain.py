@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Self, TextIO
 
 from parallelrun.progress.steps import describe_pipeline, describe_step
-from parallelrun.progress.text import clean, describe, waiting_words
+from parallelrun.progress.text import MAY_WAIT, clean, describe, waiting_words
 from parallelrun_core.wire.pace import Speed
 from parallelrun_core.wire.progress import Progress
 
@@ -54,7 +54,7 @@ class PlainDisplay:
             at_once = state != self._state
             self._pending = self._pending or at_once or progress != self._progress
             self._state, self._progress = state, progress
-            if progress.running:
+            if progress.running or state not in MAY_WAIT:
                 self._waiting = None
             if at_once:
                 self._show(now)

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from parallelrun_core.answers.waiting import Waiting
     from parallelrun_core.wire.progress import Progress
 
+MAY_WAIT: Final = frozenset({"queued", "processing"})
+"""States of a job that may wait for something."""
 _UNITS: Final = ("B", "kB", "MB", "GB", "TB")
 
 

@@ -84,7 +84,12 @@ def _check_input_data(spec: Job) -> None:
     names = ", ".join(paths)
     if not spec.input_data and spec.rank_mini_batch_count == 0:
         if len(paths) != 1:
-            raise at("input_data", f"must name the inputs that are cut into mini-batches, among {names}")
+            form = (
+                "; the fields of an input are below its name, as in inputs: {data: {path: …}}"
+                if "path" in paths
+                else ""
+            )
+            raise at("input_data", f"must name the inputs that are cut into mini-batches, among {names}{form}")
         object.__setattr__(spec, "input_data", tuple(paths))
     keys = [same_name(name, spec.inputs) for name in spec.input_data]
     for name, key in zip(spec.input_data, keys, strict=True):

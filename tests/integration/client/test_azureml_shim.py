@@ -28,6 +28,8 @@ def run(mini_batch):
 """
 NOTEBOOK: Final = """
 import os, tempfile
+import azureml.core
+print("SDK version:", azureml.core.VERSION)
 from azureml.core import Workspace
 ws = Workspace.from_config()
 print("Workspace name: " + ws.name, "Azure region: " + ws.location, sep="\\n")
@@ -59,6 +61,7 @@ from azureml.core import Environment
 from azureml.core.runconfig import CondaDependencies, DEFAULT_CPU_IMAGE
 batch_env = Environment(name="batch_environment")
 batch_env.docker.base_image = DEFAULT_CPU_IMAGE
+batch_env.spark.precache_packages = False
 
 from azureml.pipeline.steps import ParallelRunStep, ParallelRunConfig
 parallel_run_config = ParallelRunConfig(
@@ -95,10 +98,18 @@ batch_run = pipeline_run.find_step_run(parallelrun_step.name)[0]
 batch_output = batch_run.get_output_data(output_dir.name)
 target_dir = tempfile.mkdtemp()
 batch_output.download(local_path=target_dir)
-for root, dirs, files in os.walk(target_dir):
+result_file = os.path.join(target_dir, batch_output.path_on_datastore, parallel_run_config.append_row_file_name)
+next(pipeline_run.get_children()).get_output_data("inferences").download(local_path="results")
+for root, dirs, files in os.walk("results"):
     for file in files:
         if file.endswith("mnist_outputs.txt"):
-            result_file = os.path.join(root, file)
+            print("walked:", len(open(os.path.join(root, file)).read().splitlines()))
+single_image_ds = Dataset.File.from_files(path=os.environ["MNIST"] + "/0.png", validate=False)
+parameters = {"mnist_param": single_image_ds, "batch_size_param": "1", "process_count_param": 1}
+pipeline_run_2 = experiment.submit(pipeline, pipeline_parameters=parameters)
+pipeline_run_2.wait_for_completion(show_output=True)
+pipeline_run_2.find_step_run(parallelrun_step.name)[0].get_output_data(output_dir.name).download("second")
+print("second:", [open(os.path.join(root, file)).read() for root, _, files in os.walk("second") for file in files])
 print("rows:", len(open(result_file).read().splitlines()))
 print("status:", pipeline_run.get_status())
 """
@@ -127,7 +138,10 @@ def test_the_published_notebook_runs_unedited(tmp_path: Path) -> None:
         environment = {"PARALLELRUN_URL": cluster.url, "PARALLELRUN_TOKEN": cluster.token or ""}
         done = run_script(tmp_path, NOTEBOOK, MNIST=str(tmp_path / "mnist"), **environment)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "SDK version: 0.parallelrun" in done.stdout
     assert "rows: 10" in done.stdout
+    assert "walked: 10" in done.stdout
+    assert "second: ['0.png: example_value\\n']" in done.stdout
     assert "status: Completed" in done.stdout
 
 
@@ -142,3 +156,36 @@ def test_a_real_azureml_is_never_shadowed(tmp_path: Path) -> None:
 def test_a_name_that_means_nothing_here_is_told_as_such(tmp_path: Path) -> None:
     done = run_script(tmp_path, "import azureml.core\nazureml.core.Webservice\n")
     assert "azureml.core.Webservice has no counterpart in ParallelRun" in done.stderr
+
+
+DATASETS: Final = """
+from azureml.core import Dataset
+files = Dataset.File.from_files(path="data/*/*/*.wav", partition_format="{user}/{season}/{genres}.wav", validate=False)
+assert files.partition_keys == ["user", "season", "genres"]
+assert files.transformations == [{"extract_columns_from_partition_format": "{user}/{season}/{genres}.wav"}]
+table = Dataset.Tabular.from_delimited_files("data/*.csv", False, True, separator=";", header=False, encoding="latin1")
+(step,) = table.partition_by(partition_keys=["Store"], target=("store", "res"), name="parts").transformations
+options = step["read_delimited"]
+assert (options["delimiter"], options["header"], options["encoding"]) == (";", "no_header", "latin1")
+assert options["include_path_column"] is True
+for call in (
+    lambda: Dataset.Tabular.from_delimited_files("data", set_column_types={"a": 1}),
+    lambda: Dataset.Tabular.from_delimited_files("data", header="ONLY_FIRST_FILE_HAS_HEADERS"),
+    lambda: Dataset.File.from_files("data", unknown=1),
+    lambda: table.to_spark_dataframe(),
+):
+    try:
+        call()
+    except Exception as error:
+        print(type(error).__name__, error)
+"""
+
+
+def test_what_a_dataset_is_told_has_its_effect_or_is_refused(tmp_path: Path) -> None:
+    done = run_script(tmp_path, DATASETS)
+    assert done.returncode == 0, done.stderr
+    types, header, unknown, member = done.stdout.splitlines()
+    assert types.startswith("InvalidInput /set_column_types: it has no counterpart")
+    assert header.startswith("InvalidInput /header: True or False, not 'ONLY_FIRST_FILE_HAS_HEADERS'")
+    assert unknown.startswith("TypeError")
+    assert member.startswith("AttributeError NamedDataset.to_spark_dataframe has no counterpart in ParallelRun")

@@ -55,8 +55,10 @@ def test_a_cluster_stays_until_it_is_told_to_stop(home: Path, tmp_path: Path) ->
     assert "already running" in stderr
     assert "note: --listen: without effect" in stderr
 
+    since = json.loads(state_file().read_text())["started"]
     code, _, stderr = parallelrun("up", "--nodes", "2")
     assert code == 0, stderr
+    assert json.loads(state_file().read_text())["started"] == since
     assert "It has 2 nodes now, instead of 1." in stderr
     assert "without effect" not in stderr
     assert sorted(parallelrun("node", "list", "-o", "name")[1].split()) == ["node1", "node2"]

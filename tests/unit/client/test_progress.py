@@ -17,6 +17,7 @@ from parallelrun.progress.display import display_on
 from parallelrun.progress.live import LiveDisplay
 from parallelrun.progress.plain import PlainDisplay
 from parallelrun.progress.text import chosen_size, clean, clock, describe, done_of, duration, rate, size
+from parallelrun_core.answers.waiting import Waiting
 from parallelrun_core.wire.pace import Speed
 from parallelrun_core.wire.progress import Progress
 
@@ -190,6 +191,17 @@ def test_states_show_at_once_and_the_last_numbers_in_the_end() -> None:
 
     assert [line.partition(":")[0] for line in lines] == ["queued", "processing", "processing"]
     assert "50/50" in lines[-1]
+
+
+def test_a_job_that_is_finalizing_waits_for_nothing() -> None:
+    def story(display: PlainDisplay) -> None:
+        display.update("processing", Progress())
+        display.waiting(Waiting(condition="slots", text="waiting behind job a"))
+        display.update("finalizing", Progress())
+
+    lines = shown_by(story, every_s=60)
+    assert [line for line in lines if "waiting behind" in line] == ["processing: waiting behind job a"]
+    assert lines[-1].startswith("finalizing")
 
 
 def test_the_newest_numbers_show_though_no_further_change_comes() -> None:

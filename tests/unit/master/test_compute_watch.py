@@ -45,6 +45,21 @@ def test_a_job_shows_how_many_nodes_it_has_and_what_the_others_wait_for(
     ]  # fmt: skip
 
 
+def test_a_job_waits_for_no_more_nodes_than_its_compute_may_have(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(Provisioning, "status", lambda *_: ProvisioningStatus(at=99.0, wanted=2))
+    spec = JobSpec.parse({"entry_script": "e.py", "inputs": "/in", "compute": "cpus", "instance_count": 5})
+    redis: Any = None
+    ComputeCatalog(tmp_path).define(read_definition({"name": "cpus", "type": "local", "max_instances": 2}))
+    said: list[str] = []
+    watch, progress = ComputeWatch(tmp_path, redis, spec, said.append, lambda: 100.0), Progress()
+    for second, nodes in enumerate((1, 2)):
+        watch.refresh(progress, nodes, float(second))
+        assert (progress.nodes, progress.nodes_wanted) == (nodes, 2)
+    assert said[-1] == "The nodes of compute 'cpus' are there."
+
+
 def test_a_job_whose_compute_was_deleted_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(Provisioning, "status", lambda *_: None)
     spec = JobSpec.parse({"entry_script": "e.py", "inputs": "/in", "compute": "cpus"})

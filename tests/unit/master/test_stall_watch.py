@@ -112,6 +112,17 @@ def test_the_failure_says_what_the_job_waits_for(
     assert words in failure.summary
 
 
+def test_a_first_init_that_only_takes_long_has_a_setting() -> None:
+    stall = watch(first_task_creation_timeout=1, progress_update_timeout=1)
+    failure = stall.stalled(2.0, Workforce(1, 0, workers=4))
+    assert failure is not None
+    assert "raise first_task_creation_timeout" in failure.hint
+    stall.has_run()
+    failure = stall.stalled(4.0, Workforce(1, 0, workers=4))
+    assert failure is not None
+    assert "first_task_creation_timeout" not in failure.hint
+
+
 def test_a_job_without_nodes_says_which_compute_has_none() -> None:
     failure = watch(compute="cpus", first_task_creation_timeout=1).stalled(2.0, Workforce(0, 0, 0, "no room"))
     assert failure is not None

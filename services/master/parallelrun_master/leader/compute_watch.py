@@ -58,7 +58,7 @@ class ComputeWatch:
         """
         if not self._spec.compute or not self._due.is_due(now):
             return
-        wanted_nodes, why, self.is_awaited = self._spec.instance_count or 0, "", False
+        wanted_nodes, why, self.is_awaited = self._asked_for(), "", False
         if not wanted_nodes or nodes < wanted_nodes:
             status = self._provisioning.status(self._spec.compute)
             wanted_nodes = wanted_nodes or (status.wanted if status is not None else 0)
@@ -76,6 +76,14 @@ class ComputeWatch:
         if text != self._said:
             self._said = text
             self._say(text)
+
+    def _asked_for(self) -> int:
+        """The nodes that the job asks for, as far as its compute may have them; 0: as many as it can keep busy."""
+        asked, name = self._spec.instance_count or 0, self._spec.compute
+        with suppress(CorruptLog):
+            if asked and name in self._catalog and (compute := self._catalog.get(name)).kind != MANUAL:
+                return min(asked, compute.max_instances)
+        return asked
 
     def _why(self, status: ProvisioningStatus | None, now: float) -> str:
         name = self._spec.compute

@@ -98,5 +98,6 @@ class StallWatch:
         if running:
             return f"{alive}, {running} mini-batches are with a worker", ""
         if workers:
-            return f"{alive}, and none of {workers} workers has got through init()", _IN_INIT
+            hint = _IN_INIT if self._has_run else f"{_IN_INIT}; if it only takes long, raise {_FIRST}"
+            return f"{alive}, and none of {workers} workers has got through init()", hint
         return f"{alive}, and no worker has been started there", "the agents' own logs say what they do"
