@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from parallelrun import RunResult
+from parallelrun.cli.job_show import _slow
 from parallelrun.cli.output import say_summary
-from parallelrun.models import Failure, Job
+from parallelrun.models import Failure, Job, MiniBatch
 from parallelrun.progress.summary import headline, is_clean, summary
 from parallelrun_core.wire.failure import ErrorCount
 from parallelrun_core.wire.progress import Progress
@@ -150,3 +151,10 @@ def test_on_a_terminal_the_first_line_stands_out_if_something_failed(
     first, second = stream.getvalue().splitlines()
     assert first == ("\x1b[31m\x1b[1mfirst\x1b[0m" if has_color else "first")
     assert second == "second"
+
+
+def test_a_slow_mini_batch_is_shown_with_its_items_whether_they_are_files_or_rows() -> None:
+    rows = MiniBatch(id=9, status="done", items=1418, run_s=0.072, first_input="/data/t3.csv")
+    assert _slow(rows) == "mini-batch 9 took 0.072 s: 1,418 items from /data/t3.csv on"
+    file = MiniBatch(id=1, status="failed", items=1, run_s=5.1e-05, first_input="/data/f1.txt")
+    assert _slow(file) == "mini-batch 1 (failed) took less than 1 ms: /data/f1.txt"

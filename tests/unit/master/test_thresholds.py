@@ -166,7 +166,9 @@ def test_a_threshold_that_both_kinds_cross_together_names_both() -> None:
 def test_ranges_without_a_record_are_no_part_of_the_percentage() -> None:
     job = spec(allowed_failed_percent=10)
     assert over_threshold(job, progress(done=99, failed=1, empty=80), ErrorGroups()) is None
-    assert over_threshold(job, progress(done=97, failed=3, empty=80), ErrorGroups()) is not None
+    failure = over_threshold(job, progress(done=97, failed=3, empty=80), ErrorGroups())
+    assert failure is not None
+    assert failure.summary == "15 % of the mini-batches failed, more than allowed_failed_percent (10)."
 
 
 def test_ranges_without_a_record_are_not_what_run_is_blamed_for() -> None:

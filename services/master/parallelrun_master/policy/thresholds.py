@@ -27,8 +27,8 @@ def over_threshold(spec: JobSpec, progress: Progress, errors: ErrorGroups) -> Jo
             "v1: allowed_failed_count)."
         )
     elif decided_all and 100 * progress.failed > spec.allowed_failed_percent * with_items:
-        percent = 100 * progress.failed / with_items
-        summary = f"{percent:.3g} % of the mini-batches failed, more than allowed_failed_percent."
+        percent, limit_percent = 100 * progress.failed / with_items, spec.allowed_failed_percent
+        summary = f"{percent:.3g} % of the mini-batches failed, more than allowed_failed_percent ({limit_percent:g})."
     if not summary:
         return None
     hint = SHORT_RETURNS if errors.first is None else what_to_do(spec, progress, errors.first)
