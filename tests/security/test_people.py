@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.cluster import Cluster
-from tests.security.attacks import other_people, people
+from tests.security.attacks import other_people, people, uploads
 from tests.security.path_target import PathTarget
 
-BY_NAME = {attack.name: attack for attack in [*people.ATTACKS, *other_people.ATTACKS]}
+BY_NAME = {attack.name: attack for attack in [*people.ATTACKS, *other_people.ATTACKS, *uploads.ATTACKS]}
 
 
 @pytest.mark.integration

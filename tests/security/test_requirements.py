@@ -12,10 +12,11 @@ from parallelrun_core.errors import InvalidInput
 from tests.cluster import Cluster
 from tests.integration.api.conftest import Site
 from tests.integration.api.server import ApiServer
-from tests.security.attacks.requirements import ATTACKS
+from tests.security.attacks import dockerfiles, requirements
+from tests.security.attacks.dockerfiles import FETCHING, OF_THE_MACHINE, WITH_MOUNTS
 from tests.security.path_target import PathTarget
 
-BY_NAME = {attack.name: attack for attack in ATTACKS}
+BY_NAME = {attack.name: attack for attack in [*requirements.ATTACKS, *dockerfiles.ATTACKS]}
 COMMIT = "0123456789" * 4
 
 
@@ -29,7 +30,7 @@ def target() -> Iterator[PathTarget]:
 
 @pytest.mark.integration
 @pytest.mark.parametrize("name", BY_NAME)
-def test_requirements_are_names_of_packages(name: str, target: PathTarget) -> None:
+def test_what_is_installed_or_built_of_is_what_was_checked(name: str, target: PathTarget) -> None:
     assert BY_NAME[name].play(target) == ""
 
 
@@ -61,38 +62,40 @@ def test_requirements_from_hosts_that_no_operator_has_listed_are_refused(redis_u
         assert "PARALLELRUN_PACKAGE_HOSTS" in answer.text
 
 
-BAD_DOCKERFILES = [
-    "FROM a\nADD https://h/x /x",
-    "FROM a\nadd --chown=1:1 http://169.254.169.254/x /x",
-    "FROM a\nONBUILD ADD https://h/x /x",
-    "FROM a\nAD\\\nD https://h/x /x",
-    "FROM a\nADD \\\n# why\n\n https://h/x /x",
-    "# escape=`\nFROM a\nADD `\n https://h/x /x",
-    'FROM a\nADD ["https:\\u002f\\u002fh/x", "/x"]',
-    'FROM a\nADD "https:"//h/x /x',
-    "FROM a\nARG U\nADD ${U} /x",
-    "FROM a\nADD git@h:x/y.git /x",
-    "\ufeffADD https://h/x /x",
-    "FROM a\r\nADD https://h/x /x\r\n",
-    "FROM a\nRUN <<'E\\'\nE\\\nAD\\\nD https://h/x /x",
-    "FROM a\nRUN <<'#'\nx \\\n#\nAD\\\nD https://h/x /x",
-    "FROM a\nRUN <<''\nx \\\n\nAD\\\nD ht\\\ntps:\\\n//h/x /x",
-    "FROM a\nRUN <<'#'\nx \\\n#\nONBUILD\\\n  AD\\\nD git\\\n@h:x /x",
-]
-
-
-@pytest.mark.parametrize("text", BAD_DOCKERFILES)
+@pytest.mark.parametrize("text", FETCHING)
 def test_a_dockerfile_that_has_the_engine_fetch_something_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match="the Engine would fetch"):
         check_dockerfile(text.encode(), "Dockerfile")
-    check_dockerfile(b"FROM a\nRUN <<END\nadd words\nEND\nADD x /x\nCOPY <<E /y\nhttps://h\nE\n", "Dockerfile")
+    check_dockerfile(b"FROM x\nRUN <<END\nadd words\nEND\nADD x /x\nCOPY <<E /y\nhttps://h\nE\n", "Dockerfile")
 
 
 def test_a_dockerfile_of_ever_so_many_lines_is_refused() -> None:
     with pytest.raises(InvalidInput, match="more than 20,000 lines"):
-        check_dockerfile(b"FROM a\nRUN <<E <<F\n" + b"ADD \\\n" * 170_000, "Dockerfile")
+        check_dockerfile(b"FROM x\nRUN <<E <<F\n" + b"ADD \\\n" * 170_000, "Dockerfile")
 
 
 def test_a_dockerfile_may_add_files_and_fetch_in_its_own_steps() -> None:
-    text = "FROM a\nARG U=1\nADD data.tar.gz /data/\nCOPY x /x\nRUN curl https://h/x \\\n && add $U\n"
+    text = "FROM x\nARG U=1\nADD data.tar.gz /data/\nCOPY x /x\nRUN curl https://h/x \\\n && add $U\n"
     check_dockerfile(text.encode(), "Dockerfile")
+
+
+@pytest.mark.parametrize("texts", [OF_THE_MACHINE, WITH_MOUNTS])
+def test_a_dockerfile_of_what_only_the_engines_machine_has_is_refused(texts: tuple[str, ...]) -> None:
+    for text in texts:
+        with pytest.raises(InvalidInput, match="/environment/build/dockerfile_path: Dockerfile: "):
+            check_dockerfile(text.encode(), "Dockerfile")
+
+
+@pytest.mark.parametrize(
+    "text, images",
+    [
+        ("FROM python:3.11\nRUN -x\n", {"python:3.11"}),
+        ("ARG T=3.11\nFROM python:${T} AS b\nFROM B\nCOPY --from=b /x /x\nCOPY --from=0 /x /y", {"python:3.11"}),
+        ("FROM --platform=$BUILDPLATFORM q/b@sha256:00ff as Q\nCOPY --chown=$A:$B --from=q x y", {"q/b@sha256:00ff"}),
+        ("ARG A=\"r.example.org/x\" B\nARG C='q'\nFROM $A:$C\nARG C=z\nFROM $C", {"r.example.org/x:q", "q"}),
+        ("# syntax=docker/dockerfile:1\nFROM scratch\nRUN pip install 'x<2' 'y<3' \\\n  && echo $x", set()),
+        ('FROM x\nRUN ["x", "--mount"]\nRUN echo --mount\nONBUILD COPY --from=z a b', {"x", "z"}),
+    ],
+)
+def test_the_images_that_a_dockerfile_names(text: str, images: set[str]) -> None:
+    assert check_dockerfile(text.encode(), "Dockerfile") == images

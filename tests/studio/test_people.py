@@ -185,3 +185,16 @@ def test_a_job_that_an_admin_has_paused_is_not_offered_to_its_owner_to_go_on(
         admins.page.get_by_role("button", name="Go on").wait_for()
     operator.post(f"/v1/jobs/{job}:cancel").raise_for_status()
     shown.cluster.result(job)
+
+
+def test_what_somebody_has_sent_from_the_page_keeps_nobody_else_from_sending_it(
+    browser: Browser, shown: Studio, operator: httpx.Client
+) -> None:
+    nothing = {"items": [], "total": 0, "by_state": {}, "next_page_token": None}
+    for name in ("anna", "bert"):
+        token = operator.put(f"/v1/tokens/{name}", json={"scopes": ["submit"]}).raise_for_status().json()["token"]
+        with opened_by(browser, shown, token) as opened:
+            opened.page.route("**/v1/job-summaries*", lambda route: route.fulfill(json=nothing))
+            opened.open("/jobs")
+            opened.page.get_by_role("button", name="Run the example job").click()
+            opened.page.get_by_role("heading", name="first-job").wait_for()

@@ -230,6 +230,11 @@ def _created_by_name(folder: Path, _: Any) -> int:
     return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
 
+def _without_what_leads_up(text: str) -> tuple[str, ...]:
+    """Take a name in a zip for another one, below its folder."""
+    return tuple(part for part in text.split("/") if part not in ("", ".."))
+
+
 def _line_as_it_came(line: Any) -> Any:
     """Look at how a line begins, and write it as it is."""
     from parallelrun_core.spec.requirements import ParsedRequirement
@@ -414,6 +419,10 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "api.tokens_anew": (Step("parallelrun_api.http.named_tokens:NamedTokens._refresh", nothing),),
     # That not all who may run jobs may define computes.
     "api.operators": (Step("parallelrun_api.http.named_tokens:Operators.check", nothing),),
+    # Whose a thing is that somebody changes.
+    "people.owners": (Step("parallelrun_api.people.person:Person.may_change", always(True)),),
+    # That names in a zip are paths below its folder.
+    "zips.names": (Step("parallelrun_core.code.snapshots:relative_parts", _without_what_leads_up),),
     # That people change only what is their own.
     "api.ownership": (Step("parallelrun_api.people.access:Access.check", nothing_later),),
     # That tokens below the root folder are those that the API has put there.
@@ -433,6 +442,8 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     ),
     # That an ignore file is one of its folder.
     "paths.ignore_file": (Step("parallelrun_core.code.ignore_file:opened_path", always(Path("/"))),),
+    # That a Dockerfile names nothing that its Engine would fetch from the network of its machine.
+    "dockerfiles.checked": (Step("parallelrun_api.submission.contexts:check_dockerfile", nothing),),
     # That requirements are made anew from what was read of them.
     "requirements.written": (
         Step("parallelrun_core.spec.environment:parse_requirement", _line_as_it_came),

@@ -58,6 +58,11 @@ def test_what_outlives_its_end_is_found(name: str, mechanism: str) -> None:
         ("somebody else's endpoint, by both doors", "api.ownership"),
         ("somebody else's run and its artifacts", "api.other_jobs"),
         ("long names of jobs that begin alike", "key.whole"),
+        ("code from the page that leads elsewhere", "zips.names"),
+        ("what somebody else has sent from the page", "api.ownership"),
+        ("what somebody else has sent from the page", "people.owners"),
+        ("a component of somebody else and its code", "people.owners"),
+        ("downloads of components that lead elsewhere", "azure.codes"),
     ],
 )
 def test_what_people_do_to_each_other_is_found(name: str, mechanism: str) -> None:

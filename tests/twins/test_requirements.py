@@ -6,17 +6,30 @@ import pytest
 
 from parallelrun_core.code import dockerfile_check
 from tests.security import test_requirements as requirements
+from tests.security.attacks import dockerfiles
+from tests.security.attacks import requirements as attacks
 from tests.twins.sabotage import always, expect_failure, replaced
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("name", requirements.BY_NAME)
-def test_a_requirement_that_is_only_looked_at_is_found(name: str) -> None:
+@pytest.mark.parametrize(
+    "name, mechanism",
+    [
+        *((attack.name, "requirements.written") for attack in attacks.ATTACKS),
+        *((attack.name, "dockerfiles.checked") for attack in dockerfiles.ATTACKS),
+    ],
+)
+def test_what_is_only_looked_at_is_found(name: str, mechanism: str) -> None:
     with expect_failure():
-        requirements.check_attack(name, "requirements.written")
+        requirements.check_attack(name, mechanism)
 
 
-@pytest.mark.parametrize("text", requirements.BAD_DOCKERFILES)
+def test_a_dockerfile_whose_images_are_not_looked_for_is_found() -> None:
+    with replaced("parallelrun_core.code.dockerfile_check:_images", always(set())), expect_failure():
+        requirements.test_a_dockerfile_of_what_only_the_engines_machine_has_is_refused(dockerfiles.OF_THE_MACHINE)
+
+
+@pytest.mark.parametrize("text", dockerfiles.FETCHING)
 def test_a_dockerfile_in_which_no_url_is_looked_for_is_found(text: str) -> None:
     with (
         expect_failure(),
@@ -25,7 +38,7 @@ def test_a_dockerfile_in_which_no_url_is_looked_for_is_found(text: str) -> None:
         requirements.test_a_dockerfile_that_has_the_engine_fetch_something_is_refused(text)
 
 
-@pytest.mark.parametrize("text", [text for text in requirements.BAD_DOCKERFILES if "<<" in text])
+@pytest.mark.parametrize("text", [text for text in dockerfiles.FETCHING if "<<" in text])
 def test_a_dockerfile_whose_texts_are_taken_for_instructions_is_found(text: str) -> None:
     with replaced("parallelrun_core.code.dockerfile_check:_adding_line", always("")), expect_failure():
         requirements.test_a_dockerfile_that_has_the_engine_fetch_something_is_refused(text)

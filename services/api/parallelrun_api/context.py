@@ -243,7 +243,7 @@ async def check_access(request: Request, context: Ctx) -> None:
         NotFound: it is somebody else's, and people see only their own; or it was deleted.
     """
     route_name = getattr(request.scope.get("route"), "name", "")
-    makes_own = request.url.path.endswith(":invoke")
+    makes_own = request.url.path.endswith(":invoke") or route_name == "put_asset"
     subject = subject_of(request.path_params)
     await context.access.check(request.method, subject, is_read=route_name in _READS, makes_own=makes_own)
     if subject is not None and subject.noun == "job" and route_name not in _OF_DELETED:

@@ -177,6 +177,13 @@ class Catalog:
             return self._asset(kind, name, chosen, record), is_new
         raise Conflict(f"Too many versions of {kind} {name!r} are being created.")
 
+    def find_same(self, kind: str, name: str, version: str, content: dict[str, Any]) -> Asset | None:
+        """Return this version if it is there and has this content."""
+        if version not in self._versions(kind, name):
+            return None
+        record = self._read(kind, name, version)
+        return self._asset(kind, name, version, record) if record.content == content else None
+
     def set_label(self, kind: str, name: str, label: str, version: str) -> Asset:
         """Give a version a label, which another one may have had.
 

@@ -5,9 +5,11 @@ import { apiPath } from "./paths";
 import type { Asset } from "./types";
 import { zipOf, type ZippedFile } from "../words/zip";
 
-/** What a document of a job has as its `code` to run this. */
+/** What a document of a job has as its `code` to run this. It gets a name that nobody else has taken or foretells. */
 export async function sendCode(files: ZippedFile[]): Promise<string> {
-  const asset = await sendForm<Asset>("POST", apiPath("/assets/code/from-the-page/versions"), {}, zipOf(files));
+  const digits = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0"));
+  const path = apiPath(`/assets/code/code-${digits.join("")}/versions/1`);
+  const asset = await sendForm<Asset>("PUT", path, {}, zipOf(files));
   return String(asset.content["path"]);
 }
 

@@ -44,7 +44,7 @@ def _play(make: Callable[[], bytes], target: Target) -> str:
         return "" if answer.status_code in (400, 413, 422) else f"{answer.status_code}: {answer.text[:200]}"
 
 
-_EVIL: dict[str, Callable[[], bytes]] = {
+EVIL: dict[str, Callable[[], bytes]] = {
     "that leads upwards": lambda: archive(("../../../tmp/escaped.py", b"x")),
     "with an absolute name": lambda: archive(("/tmp/escaped.py", b"x")),
     "with a link to the accounts": _special(stat.S_IFLNK, b"/etc/passwd"),
@@ -54,4 +54,4 @@ _EVIL: dict[str, Callable[[], bytes]] = {
     "of more files than a job may have": lambda: archive(*((f"{n}.py", b"") for n in range(10_001))),
     "of two files in one place": lambda: archive(("a.py", b"1"), ("A.py", b"2")),
 }
-ATTACKS = [Attack(f"an archive {name}", partial(_play, make)) for name, make in _EVIL.items()]
+ATTACKS = [Attack(f"an archive {name}", partial(_play, make)) for name, make in EVIL.items()]

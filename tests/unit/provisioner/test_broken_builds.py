@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -230,20 +230,50 @@ def test_a_failure_is_that_of_those_who_waited_and_others_have_it_built_again(
     asked.engine.close()
 
 
-def test_an_engine_is_sent_no_dockerfile_that_has_it_fetch_something(server: FakeEngine, tmp_path: Path) -> None:
-    check_fetching(server, tmp_path)
+_ADDS: Final = "FROM base\nADD http://169.254.169.254/latest/ /x\n"
 
 
-def check_fetching(server: FakeEngine, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "dockerfile, images, why",
+    [
+        (_ADDS, "", "the Engine would fetch"),
+        ("FROM base\nCOPY --from=localhost:5000/x /x /x\n", "", "PARALLELRUN_DOCKER_BUILD_IMAGES"),
+        ("FROM 10.0.0.1/x\n", "", "lets no job build on 10.0.0.1/x"),
+        ("FROM registry:5000/x\n", "", "lets no job build on registry:5000/x"),
+        ("FROM team/x\n", "registry:5000/**,base", "lets no job build on team/x"),
+    ],
+)
+def test_an_engine_is_sent_no_dockerfile_that_has_it_fetch_something(
+    server: FakeEngine, tmp_path: Path, dockerfile: str, images: str, why: str
+) -> None:
+    check_fetching(server, tmp_path, dockerfile, images, why)
+
+
+@pytest.mark.parametrize("images", ["", "registry.example.org:5000/**"])
+def test_a_dockerfile_builds_on_the_images_that_the_operator_allows(
+    server: FakeEngine, tmp_path: Path, images: str
+) -> None:
+    server.breaks_off = False
+    asked = Asked(tmp_path, "FROM registry.example.org:5000/team/x\n", build_images=images)
+    deadline = time.monotonic() + 20
+    while not asked.state().is_there:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)  # as above
+    asked.engine.close()
+
+
+def check_fetching(
+    server: FakeEngine, tmp_path: Path, dockerfile: str = _ADDS, images: str = "", why: str = "the Engine would fetch"
+) -> None:
     """Build for a job that was accepted by whatever has not looked at its Dockerfile."""
     server.breaks_off = False
-    asked = Asked(tmp_path, "FROM base\nADD http://169.254.169.254/latest/ /x\n")
+    asked = Asked(tmp_path, dockerfile, build_images=images)
     deadline = time.monotonic() + 20
     while not (state := asked.state()).failure and not state.is_there:
         assert time.monotonic() < deadline
         time.sleep(0.01)  # as above
     asked.engine.close()
-    assert "the Engine would fetch" in state.failure
+    assert why in state.failure
     assert server.sent == []
 
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Final
 
+from parallelrun_api.people.access import Subject, not_owned
 from parallelrun_api.people.person import CURRENT, seen_places
 from parallelrun_core.answers.assets import Asset, AssetLabels, SitePlaces
 from parallelrun_core.assets.catalog import Catalog
@@ -73,22 +74,24 @@ class AssetService:
         Raises:
             InvalidInput: something is wrong with it, or jobs may not use what it names.
             Conflict: there is such a version with another content.
+            NotAllowed: the asset is somebody else's. Their version of the same content is answered as it is: clients
+                call code by its content, so several persons send the same.
         """
-        if kind == "code":
-            new = self._new_code(name, version, document, content)
-        else:
-            new = read_asset(kind, document, name=name, version=version)
-            model = model_of(kind)
-            new = replace(new, content=model.pinned(new.content, names_in(self._catalog, Site)))
-            if model.has_files:
-                new = self._with_files(new, content)
-            elif content is not None:
-                raise InvalidInput.at(
-                    "", f"files were sent, and a {kind} has none of its own", "send its document alone"
-                )
-        owner = CURRENT.get().owner
+        person = CURRENT.get()
+        owner = self._catalog.owner_of(kind, name)
+        refusal = None if owner is None or person.may_change(owner) else not_owned(Subject("asset", name, kind), owner)
+        try:
+            new = self._new(kind, name, version, document, content)
+        except InvalidInput:
+            if refusal is not None:
+                raise refusal from None
+            raise
+        if refusal is not None:
+            if same := self._catalog.find_same(kind, new.name, new.version, new.content):
+                return _shown(same), False
+            raise refusal
         asset, is_new = self._catalog.add(
-            kind, new.name, new.content, version=new.version, about=new.about, owner=owner
+            kind, new.name, new.content, version=new.version, about=new.about, owner=person.owner
         )
         return _shown(asset), is_new
 
@@ -155,6 +158,19 @@ class AssetService:
         """Return what the site file says of places. Raises InvalidInput if it is wrong."""
         site = self._site()
         return SitePlaces(datastores=dict(site.datastores), locations=dict(site.locations))
+
+    def _new(self, kind: str, name: str, version: str, document: object, content: IO[bytes] | None) -> NewAsset:
+        """Return what is to be made, whose files are stored by now."""
+        if kind == "code":
+            return self._new_code(name, version, document, content)
+        new = read_asset(kind, document, name=name, version=version)
+        model = model_of(kind)
+        new = replace(new, content=model.pinned(new.content, names_in(self._catalog, Site)))
+        if model.has_files:
+            return self._with_files(new, content)
+        if content is not None:
+            raise InvalidInput.at("", f"files were sent, and a {kind} has none of its own", "send its document alone")
+        return new
 
     def _new_code(self, name: str, version: str, document: object, content: IO[bytes] | None) -> NewAsset:
         if not isinstance(document, dict):

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from parallelrun_api.azure.names import checked_name
+from parallelrun_api.people.access import Subject, not_owned
+from parallelrun_api.people.person import CURRENT
 from parallelrun_core.durable_files import replace_file, sync_file, sync_folder, write_once
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound
 from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER
@@ -38,23 +40,32 @@ class AssetStore:
         self._folder = root / "azure" / "assets"
 
     def put(self, kind: str, name: str, version: str, properties: dict[str, Any]) -> dict[str, Any]:
-        """Store a version, durably; again with the same content, or with what may change, it is the same version.
+        """Store a version, durably; again with the same content, or with what may change, it is the same version. That
+        of somebody else stays as it is: clients call code and what has no name by the content, which several persons
+        have.
 
         Raises:
             Conflict: the version has another content.
+            NotAllowed: it would be one more version of somebody else's code.
         """
-        path = self._file(kind, name, version)
+        path, person = self._file(kind, name, version), CURRENT.get()
+        owner = self._owner_of(kind, name) if kind == "codes" and not path.exists() else None
+        if owner is not None and not person.may_change(owner):
+            raise not_owned(Subject("asset", name, kind), owner)
         path.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         fixed = {key: value for key, value in properties.items() if key not in CHANGEABLE and value not in _EMPTY}
-        record = {"created": time.time(), "properties": fixed}
+        record = {"created": time.time(), "properties": fixed, "owner": person.owner}
         try:
             write_once(path, json.dumps(record).encode(), mode=PRIVATE_FILE)
         except FileExistsError as error:
-            if _content(_read(path)["properties"]) != _content(fixed):
+            stored = _read(path)
+            if _content(stored["properties"]) != _content(fixed):
                 hint = "a version never changes: give the next one another version"
                 raise Conflict(
                     f"{kind} {name} has a version {version} already, with another content; {hint}."
                 ) from error
+            if not person.may_change(stored.get("owner", person.owner)):
+                return self.get(kind, name, version)
         changeable = {key: value for key, value in properties.items() if key in CHANGEABLE and value is not None}
         beside = path.with_suffix(".now")
         replace_file(beside, json.dumps(changeable).encode(), mode=PRIVATE_FILE)
@@ -108,6 +119,11 @@ class AssetStore:
             return sorted(each.name for each in (self._folder / _checked_kind(kind)).iterdir())
         except FileNotFoundError:
             return []
+
+    def _owner_of(self, kind: str, name: str) -> str | None:
+        """The person who made the first version of a name; None: nobody has, or it has no owner on record."""
+        versions = self.versions(kind, name)
+        return _read(self._file(kind, name, versions[-1])).get("owner") if versions else None
 
     def _folder_of(self, kind: str, name: str) -> Path:
         return self._folder / _checked_kind(kind) / checked_name(name)

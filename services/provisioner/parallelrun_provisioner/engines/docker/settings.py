@@ -12,7 +12,10 @@ from typing import NamedTuple
 from pydantic import Field, field_validator
 from pydantic_settings import SettingsConfigDict
 
+from parallelrun_core.code.dockerfile_check import reach_of_registry
+from parallelrun_core.untrusted.addresses import Reach
 from parallelrun_provisioner.engines.image_settings import ImageSettings, parsed_mount, words
+from parallelrun_provisioner.policy.images import is_allowed
 
 
 class Mount(NamedTuple):
@@ -46,6 +49,9 @@ class DockerSettings(ImageSettings):
     """True if images may be built for jobs, by Dockerfiles of theirs: of whatever their makers want, as above."""
     build_seconds: float = Field(default=3600, gt=0)
     """Seconds that a build may take."""
+    build_images: str = ""
+    """Images that such a Dockerfile may build on and copy from, as patterns like `images` has them: the Engine fetches
+    them, from the network of its machine. Empty: all but those of registries whose name or address is an inner one."""
     build_network: str = ""
     """The network of a build's steps; empty: the Engine's default one."""
     build_cgroup: str = ""
@@ -84,6 +90,11 @@ class DockerSettings(ImageSettings):
         for each in words(value):
             Mount.parse(each)
         return value
+
+    def builds_on(self, image: str) -> bool:
+        """Return whether a Dockerfile of a job may name this image."""
+        patterns = words(self.build_images)
+        return is_allowed(image, patterns) if patterns else reach_of_registry(image) is Reach.PUBLIC
 
     def login(self, registry: str) -> Path | None:
         """The file with user and password of a registry; None: it asks for none."""

@@ -7,7 +7,7 @@ import json
 import os
 import socket
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from threading import Event, Lock, Thread
@@ -41,9 +41,19 @@ class Building:
         parameters: of `POST /build`.
         limit_s: how long it may take, its answer included.
         jobs: who waits for it.
+        builds_on: whether its Dockerfile may name an image.
     """
 
-    def __init__(self, folder: Path, parameters: Mapping[str, Any], jobs: Collection[str], *, limit_s: float) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        parameters: Mapping[str, Any],
+        jobs: Collection[str],
+        builds_on: Callable[[str], bool],
+        *,
+        limit_s: float,
+    ) -> None:
+        self._builds_on = builds_on
         self._jobs = set(jobs)
         self._folder = folder
         self._parameters = parameters
@@ -126,7 +136,10 @@ class Building:
         """Check the Dockerfile that the Engine is sent, whoever has accepted the job."""
         name = self._parameters["dockerfile"]
         with suppress(FileNotFoundError):  # the Engine says so
-            check_dockerfile((self._folder / name).read_bytes(), name)
+            for image in sorted(check_dockerfile((self._folder / name).read_bytes(), name)):
+                if not self._builds_on(image):
+                    message = f"{name}: the operator of the provisioner lets no job build on {image[:200]}"
+                    raise InvalidInput(f"{message} (PARALLELRUN_DOCKER_BUILD_IMAGES)")
 
     def _build(self, client: Any) -> None:
         import requests

@@ -118,7 +118,7 @@ class Builds:
         tag = tag_of(built, self._platform_of(client))
         folder = code_store(self._around.root) / built.context
         sent = parameters(built, tag, self._around.cluster, self._compute, self._settings)
-        return Building(folder, sent, jobs, limit_s=self._settings.build_seconds)
+        return Building(folder, sent, jobs, self._settings.builds_on, limit_s=self._settings.build_seconds)
 
     def _is_there(self, client: Any, image: str, built: BuiltImage) -> bool:
         from docker.errors import ImageNotFound

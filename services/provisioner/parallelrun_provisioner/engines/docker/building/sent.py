@@ -11,6 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+from parallelrun_core.code.dockerfile_check import BUILT_HERE
 from parallelrun_core.computes.containers import Containers
 from parallelrun_core.names.computes import BuiltImage
 from parallelrun_provisioner.engines.docker.container import CLUSTER
@@ -18,7 +19,6 @@ from parallelrun_provisioner.engines.docker.settings import DockerSettings
 
 BUILT: Final = "parallelrun.built"
 """The label of images that were built here; its value says of what."""
-_NAME: Final = "parallelrun-built"
 _PERIOD_US: Final = 100_000
 _CHUNK_BYTES: Final = 1 << 20
 _BLOCK_BYTES: Final = tarfile.BLOCKSIZE
@@ -30,7 +30,7 @@ def tag_of(image: BuiltImage, platform: str) -> str:
     Args:
         platform: for which it is built, as in linux/amd64.
     """
-    return f"{_NAME}:{sha256(json.dumps([*image, platform]).encode()).hexdigest()[:40]}"
+    return f"{BUILT_HERE}:{sha256(json.dumps([*image, platform]).encode()).hexdigest()[:40]}"
 
 
 def parameters(
