@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -10,47 +10,75 @@ from parallelrun.cli.definitions import add_list
 from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url, connect
 
+if TYPE_CHECKING:
+    from parallelrun.models import Quota
+
 quota = typer.Typer(help="Quotas of the people who use a server.", no_args_is_help=True, rich_markup_mode=None)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="An owner, or everybody.", show_default=False)]
+
+
+_NONE: Final = "none"
+
+
+def _limit(text: str) -> int | str:
+    if text == _NONE:
+        return text
+    if not (text.isascii() and text.isdigit()):
+        raise typer.BadParameter(f"{text!r} is neither a whole number nor {_NONE!r}")
+    return int(text)
+
+
+def _option(text: str) -> Any:
+    return typer.Option(help=text, parser=_limit, metavar=f"<number|{_NONE}>", show_default=False)
 
 
 @quota.command("set")
 def set_quota(
     name: Name,
     *,
-    jobs: Annotated[
-        int | None, typer.Option(min=0, help="Jobs that have not ended.", show_default="any number")
-    ] = None,
-    submissions_per_minute: Annotated[
-        int | None, typer.Option(min=0, help="Jobs that are accepted in a minute.", show_default="any number")
-    ] = None,
-    slots: Annotated[
-        int | None, typer.Option(min=0, help="Workers at the same time.", show_default="any number")
-    ] = None,
-    nodes: Annotated[
-        int | None, typer.Option(min=0, help="Nodes with workers at the same time.", show_default="any number")
-    ] = None,
-    job_bytes: Annotated[
-        int | None, typer.Option(min=0, help="Bytes of the folders of jobs.", show_default="any number")
-    ] = None,
+    jobs: Annotated[Any, _option("Jobs that have not ended.")] = None,
+    submissions_per_minute: Annotated[Any, _option("Jobs that are accepted in a minute.")] = None,
+    slots: Annotated[Any, _option("Workers at the same time.")] = None,
+    nodes: Annotated[Any, _option("Nodes with workers at the same time.")] = None,
+    job_bytes: Annotated[Any, _option("Bytes of the folders of jobs that have ended.")] = None,
     form: FormatOption = OutputFormat.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
-    """Set a quota. Of a person, or of everybody who has none of their own. What isn't named is not limited any more."""
+    """Set limits of a person, or of everybody who has no quota of their own.
+
+    What isn't named stays as it is; `none` is no limit any more.
+    """
     from parallelrun.cli.output import show_change
 
+    options = {
+        "jobs": jobs,
+        "submissions_per_minute": submissions_per_minute,
+        "slots": slots,
+        "nodes": nodes,
+        "job_bytes": job_bytes,
+    }
+    limits = {field: None if limit == _NONE else limit for field, limit in options.items() if limit is not None}
+    if not limits:
+        raise typer.BadParameter("name a limit, such as --jobs 20")
     with connect(url, token) as client:
-        defined = client.quotas.set(
-            name,
-            jobs=jobs,
-            submissions_per_minute=submissions_per_minute,
-            slots=slots,
-            nodes=nodes,
-            job_bytes=job_bytes,
-        )
-    show_change(defined, form, name=defined.name)
+        quota_now = client.quotas.set(name, **limits)
+    show_change(quota_now, form, name=name, text=f"{name}: {_in_words(quota_now)}")
+
+
+def _in_words(limits: Quota) -> str:
+    """Return what somebody may have, in one line."""
+    from parallelrun_core.plurals import counted
+
+    parts = (
+        (limits.jobs, "job", ""),
+        (limits.submissions_per_minute, "submission per minute", "submissions per minute"),
+        (limits.slots, "slot", ""),
+        (limits.nodes, "node", ""),
+        (limits.job_bytes, "byte of jobs", "bytes of jobs"),
+    )
+    return ", ".join(counted(most, one, many) for most, one, many in parts if most is not None) or "no limit"
 
 
 add_list(

@@ -258,7 +258,7 @@ class Cluster:
             while missing:
                 self._check(supervisor, deadline, missing)
                 time.sleep(_POLL_EVERY_S)  # services give no sign when they are ready
-                missing = self._missing(client)
+                missing = self._missing(client) or supervisor.unsteady()
 
     def _missing(self, client: Client) -> list[str]:
         if not client.is_ready():

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
@@ -20,11 +21,17 @@ REDIS: Final = "redis"
 _PREFIX: Final = "PARALLELRUN_"
 _SECRET: Final = "PARALLELRUN_SECRET_"  # noqa: S105 - a prefix of names
 """What the variables begin with that jobs refer to as their secrets, and only agents need."""
-# The settings of another cluster must not reach this one through the user's shell.
-_PASSED_ON: Final = frozenset({
-    "PARALLELRUN_FAILPOINTS", "PARALLELRUN_LEADER_SECONDS", "PARALLELRUN_LEASE_SECONDS", "PARALLELRUN_LOG_FORMAT",
-    "PARALLELRUN_MLFLOW_EXPERIMENT", "PARALLELRUN_MLFLOW_TRACKING_URI", "PARALLELRUN_TRACE_MINI_BATCHES",
-})  # fmt: skip
+# The settings of another cluster must not reach this one through the user's shell: where it is, and who may what there.
+_PASSED_ON: Final = tuple(
+    _PREFIX + name
+    for name in (
+        "ALLOW_SOURCE_PACKAGES", "COST_PER_*", "DISK_FLOOR_BYTES", "ENVIRONMENTS_KEPT", "FAILPOINTS", "GPUS", "KEEP_*",
+        "LEADER_SECONDS", "LEASE_SECONDS", "LOG_FORMAT", "MAX_LOG_BYTES", "MAX_UPLOAD_BYTES", "MLFLOW_EXPERIMENT",
+        "MLFLOW_TRACKING_URI", "MOST_SLOTS", "SHUTDOWN_SECONDS", "STAGE_BYTES", "SWEEP_MINUTES",
+        "TRACE_MINI_BATCHES", "VISIBILITY",
+    )
+)  # fmt: skip
+"""Patterns of the variables that services take from the user's environment: how a cluster behaves, wherever it is."""
 _KINDS: Final = "PARALLELRUN_KINDS"
 _SECRETS_DIR: Final = "PARALLELRUN_SECRETS_DIR"
 _AGENT_GRACE_S: Final = 5.0
@@ -241,6 +248,11 @@ def node_names(nodes: int) -> list[str]:
     return [f"node{number}" for number in range(1, nodes + 1)]
 
 
+def is_passed_on(variable: str) -> bool:
+    """Return whether the services of an embedded cluster take this variable from the user's environment."""
+    return any(fnmatchcase(variable, pattern) for pattern in _PASSED_ON)
+
+
 def usable_cpus() -> int:
     """Return how many CPUs this process may use."""
     return len(os.sched_getaffinity(0))
@@ -278,4 +290,4 @@ def _absolute(environment: Mapping[str, str], name: str) -> dict[str, str]:
 
 
 def _clean(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environment.items() if not name.startswith(_PREFIX) or name in _PASSED_ON}
+    return {name: value for name, value in environment.items() if not name.startswith(_PREFIX) or is_passed_on(name)}

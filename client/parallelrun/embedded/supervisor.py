@@ -136,6 +136,12 @@ class Supervisor:
         """Return how often in a row each service has died soon after its start."""
         return {name: child.deaths for name, child in list(self._children.items())}
 
+    def unsteady(self) -> list[str]:
+        """Return the services that have died soon after their start, and have not been running for long since."""
+        began_before = time.monotonic() - HEALTHY_AFTER_S
+        children = list(self._children.items())
+        return [name for name, child in children if child.deaths and not (child.process and child.began < began_before)]
+
     def log_of(self, name: str) -> Path:
         """The log of a service."""
         return self._logs / f"{name}.log"

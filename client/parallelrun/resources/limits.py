@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import builtins
+from types import EllipsisType
+from typing import TypeAlias
 from urllib.parse import quote
 
 from parallelrun.http.transport import Transport
@@ -32,6 +34,8 @@ class Limits(Definitions[RateLimit]):
 
 
 _PATH = "/v1/quotas"
+Limit: TypeAlias = int | EllipsisType | None
+"""A number; None: no limit; `...`: as it is."""
 
 
 class Quotas:
@@ -44,28 +48,31 @@ class Quotas:
         self,
         name: str,
         *,
-        jobs: int | None = None,
-        submissions_per_minute: int | None = None,
-        slots: int | None = None,
-        nodes: int | None = None,
-        job_bytes: int | None = None,
+        jobs: Limit = ...,
+        submissions_per_minute: Limit = ...,
+        slots: Limit = ...,
+        nodes: Limit = ...,
+        job_bytes: Limit = ...,
     ) -> Quota:
-        """Set the quota of an owner, or with the name `everybody` of those who have none of their own.
+        """Set limits of an owner, or with the name `everybody` of those who have no quota of their own.
+
+        What isn't named stays as it is; None is no limit any more.
 
         Args:
-            jobs: jobs that have not ended; None: any number.
-            submissions_per_minute: jobs that are accepted in a minute; None: any number.
-            slots, nodes: the most workers, and nodes with workers, at the same time; None: any number.
-            job_bytes: bytes of the folders of jobs that have ended; None: any number.
+            jobs: jobs that have not ended.
+            submissions_per_minute: jobs that are accepted in a minute.
+            slots, nodes: the most workers, and nodes with workers, at the same time.
+            job_bytes: bytes of the folders of jobs that have ended.
         """
-        body = {
+        limits = {
             "jobs": jobs,
             "submissions_per_minute": submissions_per_minute,
             "slots": slots,
             "nodes": nodes,
             "job_bytes": job_bytes,
         }
-        answer = self._transport.request("PUT", _path(name), body=lambda: {"json": body}, idempotent=True)
+        body = {name: limit for name, limit in limits.items() if limit is not ...}
+        answer = self._transport.request("PATCH", _path(name), body=lambda: {"json": body}, idempotent=True)
         return as_model(answer, Quota)
 
     def list(self) -> builtins.list[Quota]:

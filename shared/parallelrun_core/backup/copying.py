@@ -26,6 +26,8 @@ from parallelrun_core.retention.sweep import locked
 
 _RECORD: Final = "backup.json"
 _DATA: Final = "root"
+_OF_EMBEDDED: Final = "data"
+"""The root folder below the one that `parallelrun up --root` names."""
 _NAMES_FIRST: Final = (
     "results", "reopened.", "result", "cancel.", "steps", "job.json", "decisions.", "retries.", "costs.",
 )  # fmt: skip
@@ -53,10 +55,11 @@ def back_up(root: Path, target: Path, *, now: Callable[[], float] = time.time) -
     """Copy a root folder, or bring an earlier copy of it up to date; durable when this returns.
 
     Raises:
-        InvalidInput: the target is below the root folder, or something else than a backup of it.
+        InvalidInput: there is no root folder; the target is below it, or something else than a backup of it.
         Conflict: a sweep of retention works now.
         OSError: a file can't be read or written.
     """
+    root = data_of(root)
     if target.resolve().is_relative_to(root.resolve()):
         raise InvalidInput.at("TARGET", f"{target} is below the root folder", "name a folder on another disk")
     earlier = backup_of(target)
@@ -92,16 +95,19 @@ def backup_of(target: Path) -> Backup | None:
 
 
 def data_of(folder: Path) -> Path:
-    """Return the root folder in a backup, or the folder itself if it is a root folder.
+    """Return the root folder in a backup or a folder of `parallelrun up`, or the folder itself if it is one.
 
     Raises:
-        InvalidInput: it is neither.
+        InvalidInput: it is none of these.
     """
     if (folder / _RECORD).exists():
         return folder / _DATA
     if not folder.is_dir():
         raise InvalidInput.at("ROOT", f"there is no folder {str(folder)!r}")
-    return folder
+    for root in (folder / _OF_EMBEDDED, folder):
+        if jobs_of(root).is_dir() or retention_of(root).is_dir():
+            return root
+    raise InvalidInput.at("ROOT", f"{str(folder)!r} is no root folder of a cluster, nor a backup of one")
 
 
 def restore(source: Path, root: Path) -> Backup:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,8 @@ import msgspec
 import pytest
 from fastapi.routing import APIRoute
 
+from parallelrun.client import Client
+from parallelrun.models import Quota
 from parallelrun_api.azure import assets, computes, endpoint_jobs, endpoints, history, jobs, rest, schedules, workspace
 from parallelrun_api.azure.access import READS
 from parallelrun_core.folder.job_folder import JobFolder
@@ -429,11 +432,31 @@ def check_quotas(redis_url: str, redis: Redis, tmp_path: Path, site: Site, witho
         (folder / "measured.json").write_bytes(msgspec.json.encode({"schema": 1, "jobs": [fact]}))
         accepted(people.operator.put("/v1/quotas/anna", json={"job_bytes": 2_000_000_000, "slots": 4}))
         refused = people.anna.post("/v1/jobs", json=site.spec())
-        assert refused.json()["detail"].startswith("The jobs of anna take 3.0 GB, and may take 2.0 GB: delete some")
+        assert refused.json()["detail"].startswith(
+            "The jobs of anna take 3,000,000,000 bytes, and may take 2,000,000,000: delete some"
+        )
         assert SlotQuotas(redis).all() == {"anna": (4, None)}
         assert people.operator.delete("/v1/quotas/anna").status_code == 204
         assert people.operator.delete("/v1/quotas/everybody").status_code == 204
         accepted(people.anna.post("/v1/jobs", json=site.spec()))
+
+
+def test_a_limit_that_is_set_keeps_the_others(redis_url: str, redis: Redis, tmp_path: Path, site: Site) -> None:
+    with served(redis_url, tmp_path / "root") as server, ExitStack() as clients:
+        people = People(server, clients)
+        admin = clients.enter_context(Client(f"http://127.0.0.1:{server.port}", OPERATOR))
+        admin.quotas.set("anna", jobs=5)
+        with ThreadPoolExecutor() as threads:  # what another admin sets at the same moment stays, too
+            limits: list[dict[str, Any]] = [{"slots": 2}, {"nodes": 3}, {"job_bytes": 4}, {"submissions_per_minute": 6}]
+            list(threads.map(lambda limit: admin.quotas.set("anna", **limit), limits))
+        assert admin.quotas.list() == [
+            Quota(name="anna", jobs=5, submissions_per_minute=6, slots=2, nodes=3, job_bytes=4)
+        ]
+        assert SlotQuotas(redis).all() == {"anna": (2, 3)}
+        assert admin.quotas.set("anna", slots=None).slots is None
+        assert people.anna.patch("/v1/quotas/anna", json={"jobs": 99}).status_code == 403
+        accepted(people.operator.put("/v1/quotas/anna", json={"jobs": 1}))  # the whole quota
+        assert admin.quotas.list() == [Quota(name="anna", jobs=1)]
 
 
 class TestBehindAProxy:

@@ -43,6 +43,19 @@ def home(tmp_path: Path) -> Iterator[Path]:
     wait_until_gone(tmp_path / "home", within_s=30)
 
 
+def test_a_setting_that_a_service_refuses_ends_the_start_in_words(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARALLELRUN_KEEP_JOBS_DAYS", "a month")
+    code, url, stderr = parallelrun("up", "--port", "0", "--processes", "1", "--root", str(home))
+    assert (code == 0, url) == (False, "")
+    assert "The service master keeps dying" in stderr
+    assert "--keep-jobs-days: Input should be a valid number" in stderr
+
+    monkeypatch.setenv("PARALLELRUN_KEEP_JOBS_DAYS", "30")
+    code, _, stderr = parallelrun("up", "--port", "0", "--processes", "1", "--root", str(home))
+    assert code == 0, stderr
+    assert "keep_jobs_days=30 " in parallelrun("admin", "usage")[1]
+
+
 def test_a_cluster_stays_until_it_is_told_to_stop(home: Path, tmp_path: Path) -> None:
     code, url, stderr = parallelrun("up", "--port", "0", "--processes", "1", "--root", str(home))
     assert code == 0, stderr

@@ -11,7 +11,7 @@ import pytest
 
 from parallelrun.cli.app import run as command_line
 from parallelrun_core.assets.catalog import Catalog
-from parallelrun_core.backup.copying import back_up, backup_of, restore
+from parallelrun_core.backup.copying import back_up, backup_of, data_of, restore
 from parallelrun_core.backup.verifying import Verification
 from parallelrun_core.errors import Conflict, InvalidInput
 from parallelrun_core.folder.records import JobResult
@@ -132,6 +132,19 @@ def test_a_backup_is_refused_where_it_would_harm(root: Path, tmp_path: Path) -> 
     (tmp_path / "photos" / "a.jpg").touch()
     with pytest.raises(InvalidInput, match="neither empty nor"):
         back_up(root, tmp_path / "photos")
+
+
+def test_the_folder_of_a_cluster_of_this_machine_stands_for_its_root_folder(root: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    with pytest.raises(InvalidInput, match="is no root folder of a cluster"):  # never: nothing is damaged
+        data_of(home)
+    with pytest.raises(InvalidInput, match="is no root folder of a cluster"):
+        back_up(home, tmp_path / "backup")
+    root.rename(home / "data")
+    assert data_of(home) == home / "data"
+    assert back_up(home, tmp_path / "backup").root == str(home / "data")
+    assert files_of(data_of(tmp_path / "backup")) == files_of(home / "data")
 
 
 def test_a_backup_and_a_sweep_keep_each_other_out(root: Path, tmp_path: Path) -> None:

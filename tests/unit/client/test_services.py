@@ -6,9 +6,36 @@ from pathlib import Path
 import pytest
 
 from parallelrun.embedded.redis_server import RedisServer
-from parallelrun.embedded.services import ClusterLayout, cluster_services, node_names, redis_service
+from parallelrun.embedded.services import (
+    ClusterLayout,
+    cluster_services,
+    is_passed_on,
+    node_names,
+    redis_service,
+)
+from parallelrun_agent.settings import AgentSettings
+from parallelrun_api.settings import ApiSettings
+from parallelrun_concatenator.settings import ConcatenatorSettings
+from parallelrun_core.hosting.settings import ServiceSettings
+from parallelrun_core.retention.rules import KeepSettings
 from parallelrun_core.storage.path_rule import EVERYWHERE
 from parallelrun_core.store.roles import Role
+from parallelrun_master.settings import MasterSettings
+
+OF_THE_CLUSTER = {
+    # where it is, and what it is made of: it decides that itself, or makes a path whole
+    *("allow_volatile_redis", "alone_seconds", "assets_root", "compute", "ends_at", "grace_seconds", "health_port"),
+    *("host", "image", "concatenators", "leaders", "node"),
+    *("port", "redis_secret", "redis_secret_file", "redis_url", "root", "run_as"),
+    *("slots", "work_dir", "audit_log", "cache_dir", "secrets_dir", "site", "poll_seconds", "sync", "worker_uids"),
+    # whom it lets in, and where: it listens to this machine alone, whose user may do everything
+    *("allowed_hosts", "allowed_roots", "closed_folders", "computes_key", "computes_key_file", "insecure"),
+    *("jobs_apart", "notify_allow", "operators", "package_hosts", "pass_credentials", "proxy_user_header"),
+    *("token", "token_file", "tokens_file", "trusted_proxies"),
+    *(name for name in ApiSettings.model_fields if name.startswith("oidc_")),
+    # how much a server bears that many reach
+    *("head_seconds", "max_body_bytes", "max_connections", "max_streams", "stall_seconds"),
+}  # fmt: skip
 
 
 def test_services_get_no_settings_of_the_users_other_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -16,6 +43,7 @@ def test_services_get_no_settings_of_the_users_other_cluster(tmp_path: Path, mon
     monkeypatch.setenv("PARALLELRUN_TOKEN", "of-another-cluster")
     monkeypatch.setenv("PARALLELRUN_SLOTS", "99")
     monkeypatch.setenv("PARALLELRUN_LEASE_SECONDS", "3")
+    monkeypatch.setenv("PARALLELRUN_KEEP_JOBS_DAYS", "30")
     layout = ClusterLayout(home=tmp_path)
 
     services = cluster_services(layout, redis_url="unix:///s", port=1234, token="canary", nodes=2, slots=3)
@@ -24,9 +52,20 @@ def test_services_get_no_settings_of_the_users_other_cluster(tmp_path: Path, mon
     for service in services:
         assert service.environment["PARALLELRUN_ROOT"] == str(tmp_path / "data")
         assert service.environment["PARALLELRUN_LEASE_SECONDS"] == "3"
+        assert service.environment["PARALLELRUN_KEEP_JOBS_DAYS"] == "30"
         assert "PARALLELRUN_SLOTS" not in service.environment
         assert "of-another-cluster" not in service.environment.values()
         assert service.command[:3] == (sys.executable, "-P", "-m")
+
+
+def test_each_setting_of_a_service_is_the_users_or_that_of_the_cluster_itself() -> None:
+    """A new setting is named here, or among those that are passed on: nobody sets one in vain and isn't told."""
+    services: list[type[ServiceSettings]] = [AgentSettings, ApiSettings, ConcatenatorSettings, MasterSettings]
+    settings = {name for service in services for name in service.model_fields}
+    passed_on = {name for name in settings if is_passed_on(f"PARALLELRUN_{name.upper()}")}
+
+    assert passed_on >= {*KeepSettings.model_fields, "disk_floor_bytes", "sweep_minutes", "visibility", "stage_bytes"}
+    assert settings - passed_on == OF_THE_CLUSTER
 
 
 def test_only_the_api_gets_the_token_and_never_as_an_argument(tmp_path: Path) -> None:

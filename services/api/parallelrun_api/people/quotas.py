@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -96,6 +96,12 @@ class Quotas:
         self.documents.define(quota)
         self.tell()
 
+    def change(self, name: str, limits: Mapping[str, Any]) -> QuotaLimits:
+        """Set these limits of a quota, durably, and keep its others. Raises as `define`, and Conflict."""
+        quota = self.documents.update(name, lambda before: replace(before or QuotaLimits(name=name), **limits))
+        self.tell()
+        return quota
+
     def remove(self, name: str) -> None:
         """Forget a quota. Raises NotFound; RedisError, as for `define`."""
         self.documents.remove(name)
@@ -127,7 +133,7 @@ class Quotas:
             self.tell()
         if (most := quota.job_bytes) is not None and (size := self.sizes().get(owner, 0)) >= most:
             raise QuotaExceeded(
-                f"The jobs of {owner} take {size / 1e9:,.1f} GB, and may take {most / 1e9:,.1f} GB: delete some "
+                f"The jobs of {owner} take {size:,} bytes, and may take {most:,}: delete some "
                 "(`parallelrun job delete`), or ask an admin of this cluster for more (`parallelrun quota set`). What "
                 "is deleted counts no more after the next sweep, within an hour."
             )

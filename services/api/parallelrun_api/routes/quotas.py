@@ -38,10 +38,27 @@ def list_quotas(context: Ctx) -> Response:
     responses=problems(400, 403, 404),
 )
 def put_quota(name: Name, context: Ctx, wish: QuotaRequest) -> Response:
-    """Set the quota of a person, or of everybody who has none of their own, durably. Only admins may (403)."""
+    """Set the whole quota of a person, or of everybody who has none of their own, durably. Only admins may (403)."""
     context.operators.check(CURRENT.get().name)
     quota = Definition(name=name, **wish.model_dump())
     context.quotas.define(quota)
+    return json_answer(Quota(**asdict(quota)))
+
+
+@router.patch(
+    "/quotas/{name}",
+    summary="Change a quota",
+    response_model=Quota,
+    response_description="It holds from the next submission on.",
+    responses=problems(400, 403, 404, 409),
+)
+def patch_quota(name: Name, context: Ctx, wish: QuotaRequest) -> Response:
+    """Set the limits that are named, and keep the others (null: there is none any more), durably. Only admins may.
+
+    Somebody who has no quota gets one, of these limits alone.
+    """
+    context.operators.check(CURRENT.get().name)
+    quota = context.quotas.change(name, wish.model_dump(exclude_unset=True))
     return json_answer(Quota(**asdict(quota)))
 
 
