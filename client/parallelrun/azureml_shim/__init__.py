@@ -5,9 +5,8 @@
 
 modules.py      which module has which name, and how they are found
 workspace.py    workspaces, experiments, runs, computes and models
-data.py         datastores and datasets
+data.py         datastores and datasets, and the error for what they have not
 environment.py  environments and their packages
-missing.py      the error for what they have not
 
 A real `azureml` is never shadowed: where one is installed, nothing is done.
 """

@@ -1,17 +1,26 @@
-"""Datastores and datasets of v1: paths, which Inputs have."""
+"""Datastores and datasets of v1: paths, which Inputs have; and the error for what v1's classes have and these lack."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Final
 
-from parallelrun.azureml_shim.missing import ToldAsMissing
 from parallelrun.builders.parts import Input, several
 from parallelrun.builders.v1_steps import DatasetInput, PipelineParameter
 from parallelrun.errors import InvalidInput
 
 DataPlace = Any
 """A path, a URL, a `DataPath`, a pair of a datastore and a path in it, or a list with one of these."""
+
+
+class ToldAsMissing:
+    """A class of v1, with those of its members that public samples use."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        message = f"{type(self).__name__}.{name} has no counterpart in ParallelRun (see docs/from-azure-ml.md)"
+        raise AttributeError(message)
 
 
 class Datastore(ToldAsMissing):

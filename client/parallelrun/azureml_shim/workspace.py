@@ -7,8 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from parallelrun.azureml_shim.data import Datastore
-from parallelrun.azureml_shim.missing import ToldAsMissing
+from parallelrun.azureml_shim.data import Datastore, ToldAsMissing
 from parallelrun.builders.v1_pipeline import Pipeline
 from parallelrun.client import Client
 

@@ -158,9 +158,9 @@ def reach_of_registry(image: str) -> Reach:
 def _flags_of(text: str) -> tuple[list[str], str]:
     """Return the flags with which the arguments of an instruction begin, without quotes, and what comes after them."""
     flags, at = [], 0
-    while found := _FLAG.match(text, at):
-        flags.append(_SIGNS.sub("", found[1]))
-        at = found.end()
+    while flag := _FLAG.match(text, at):
+        flags.append(_SIGNS.sub("", flag[1]))
+        at = flag.end()
     return flags, text[at:]
 
 
@@ -168,28 +168,28 @@ def _with_arguments(values: dict[str, str], text: str) -> dict[str, str]:
     """Return the values of variables after one more `ARG`; none are known after one that can't be told."""
     more, at = dict[str, str](), 0
     while at < len(text):
-        found = _ARGUMENT.match(text, at)
-        if found is None:
+        argument = _ARGUMENT.match(text, at)
+        if argument is None:
             return {}
-        more[found[1]] = (found[2] or "").strip("\"'")
-        at = found.end()
+        more[argument[1]] = (argument[2] or "").strip("\"'")
+        at = argument.end()
     return values | more
 
 
-def _wrong(name: str, instruction: str, what: str, hint: str) -> InvalidInput:
-    return InvalidInput.at(_POINTER, f"{name}: {' '.join(instruction.split())[:200]!r} {what}", hint)
+def _wrong(name: str, instruction: str, fault: str, hint: str) -> InvalidInput:
+    return InvalidInput.at(_POINTER, f"{name}: {' '.join(instruction.split())[:200]!r} {fault}", hint)
 
 
 def _beginnings(text: str, end: re.Pattern[str]) -> Iterator[str]:
     """The beginning of the instruction that each line would begin, in order."""
-    found, ahead = list[str](), ""
+    beginnings, ahead = list[str](), ""
     for line in reversed(text.split("\n")):
         if not line.strip() or line.strip().startswith("#"):
             continue
         is_whole = not end.search(line.rstrip("\r"))
         ahead = (end.sub("", line.rstrip("\r")) + ("" if is_whole else ahead))[:_MOST_BEGINNING]
-        found.append(ahead.strip())
-    return reversed(found)
+        beginnings.append(ahead.strip())
+    return reversed(beginnings)
 
 
 def _adding_line(text: str, end: re.Pattern[str]) -> str:

@@ -30,13 +30,13 @@ _WITHOUT_NAME = re.compile(r"Column\d+")
 
 
 class Joint(NamedTuple):
-    """Where a text that was put together from several files has the beginning of another one."""
+    """The place in a text, put together from several files, where another one begins."""
 
     at: int
     """The position of the first such line."""
     times: int
     is_header: bool
-    """It is the header again; otherwise a record with a byte order mark before it."""
+    """True: the header stands there again. False: a record with a byte order mark before it."""
 
 
 def warn_of_delimiter(warnings: DataWarnings, path: str, data: bytes, head: FileHead, rows: int) -> bool:
@@ -50,13 +50,13 @@ def warn_of_delimiter(warnings: DataWarnings, path: str, data: bytes, head: File
         return False
     lines = _first_lines(data)
     first = head.line.decode() or lines[0]
-    own = Grammar(head.delimiter, multi_line=False)
+    grammar = Grammar(head.delimiter, multi_line=False)
     if all(map(_is_object, [first, *lines[:2]])):
         event, remedy = "its lines are objects of JSON, and were read as delimited text", "read_json_lines"
     elif first.lower().startswith(_PAGES):
         event = "it is a web page or XML, and was read as delimited text: perhaps an answer in place of a download"
         remedy = "leave it out of the input, or fetch it again"
-    elif len(next(own.records(first), [])) == 1 and (other := _other_delimiter(first, lines, head)):
+    elif len(next(grammar.records(first), [])) == 1 and (other := _other_delimiter(first, lines, head)):
         event = f"each of its lines was read as one field, and seems to have several, with {other!r} between them"
         remedy = f"delimiter: {json.dumps(other)}, an option of the read step"
     else:

@@ -14,12 +14,12 @@ from starlette.convertors import StringConvertor, register_url_convertor
 
 from parallelrun_api.azure.answers import FaceRoute, answer
 from parallelrun_api.azure.asset_store import ANONYMOUS, DEFAULT, KINDS, LATEST
-from parallelrun_api.azure.blobs.names import OF_CODE, OF_VERSIONS, UPLOADS, container_of
+from parallelrun_api.azure.blobs.names import OF_CODE, OF_LOGS, OF_OUTPUTS, OF_VERSIONS, UPLOADS, container_of
 from parallelrun_api.azure.bodies import read_body
 from parallelrun_api.azure.catalog import HASH, FaceAssets
 from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, scope_of
 from parallelrun_api.azure.ids import without_prefix
-from parallelrun_api.azure.outputs import output_uri
+from parallelrun_api.azure.outputs import is_all_artifacts
 from parallelrun_api.azure.workspace import blob_url, signature_of
 from parallelrun_core.errors import InvalidInput, NotFound
 from parallelrun_core.names.assets import job_output_in
@@ -71,7 +71,7 @@ async def list_versions(kind: str, name: str, request: Request, face: FaceOf) ->
 
 
 def _in_view(items: Sequence[dict[str, Any]], request: Request) -> list[dict[str, Any]]:
-    """Those that are archived, or those that aren't, as a client asks for them."""
+    """Return the archived versions, or the others, or all, as the request asks for them."""
     view = request.query_params.get("listViewType", "ActiveOnly")
     archived = {"ActiveOnly": (False,), "ArchivedOnly": (True,)}.get(view, (False, True))
     return [item for item in items if bool(item["properties"].get("isArchived")) in archived]
@@ -84,10 +84,21 @@ async def get_version(kind: str, name: str, version: str, request: Request, face
     properties = resource["properties"]
     if kind == "codes":
         properties["codeUri"] = _where_code_is(request, kind, name, resource["name"])
-    elif kind == "models" and (made := job_output_in(str(properties.get("modelUri", "")))) is not None:
+    elif kind == "models" and (job_output := job_output_in(str(properties.get("modelUri", "")))) is not None:
         # Clients download models from datastores alone, and take the name of an output for that of one.
-        properties["modelUri"] = made.within(await run_sync(output_uri, face, scope_of(request), made.job, made.output))
+        folder = await run_sync(_folder_of_output, face, scope_of(request), job_output.job, job_output.output)
+        properties["modelUri"] = job_output.within(folder)
     return answer(resource)
+
+
+def _folder_of_output(face: Face, scope: str, job_name: str, output: str) -> str:
+    """Return the path in a datastore where a client finds an output of a job, both as it calls them."""
+    record = face.context.jobs.folder(face.names.job_id(job_name)).record()
+    if is_all_artifacts(record, output):
+        place = f"workspaceartifactstore/paths/{OF_LOGS}{job_name}"
+    else:
+        place = f"workspaceblobstore/paths/{OF_OUTPUTS}{job_name}/{output}"
+    return f"azureml:/{scope.replace('/providers/Microsoft.MachineLearningServices', '')}/datastores/{place}/"
 
 
 @router.put(_VERSION, name="put_asset")

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from parallelrun_api.azure.blobs.names import OF_LOGS, OF_OUTPUTS
 from parallelrun_api.views.files import ServedFolder
 from parallelrun_core.azure.bindings import ARTIFACTS as ALL_ARTIFACTS
 from parallelrun_core.errors import NotFound
@@ -75,26 +74,13 @@ def output_place(face: Face, name: str, output: str) -> str:
     record = folder.record()
     if output == ROWS and _has_only_rows(record):
         return folder.output_file(record.job_spec())
-    if _is_all_it_writes(record, output):
+    if is_all_artifacts(record, output):
         return str(folder.path)
     aliases = _aliases(face, job_id, name, is_pipeline=record.is_pipeline) or {}
     return output_path(folder, aliases.get(same_name(output, aliases) or "", output))
 
 
-def output_uri(face: Face, scope: str, name: str, output: str) -> str:
-    """The path in a datastore where a client finds an output of a job, both as it calls them.
-
-    Args:
-        scope: of the workspace.
-    """
-    record = face.context.jobs.folder(face.names.job_id(name)).record()
-    is_artifact = _is_all_it_writes(record, output)
-    place = f"workspaceartifactstore/paths/{OF_LOGS}{name}" if is_artifact else ""
-    place = place or f"workspaceblobstore/paths/{OF_OUTPUTS}{name}/{output}"
-    return f"azureml:/{scope.replace('/providers/Microsoft.MachineLearningServices', '')}/datastores/{place}/"
-
-
-def _is_all_it_writes(record: JobRecord, output: str) -> bool:
+def is_all_artifacts(record: JobRecord, output: str) -> bool:
     """Return whether a name stands for all artifacts of a job, which has no output called so: those that it has written
     to `outputs` are in its folder `outputs`."""
     return output == ALL_ARTIFACTS and not record.is_pipeline and same_name(output, record.job_spec().outputs) is None

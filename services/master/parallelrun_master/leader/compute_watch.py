@@ -79,11 +79,11 @@ class ComputeWatch:
 
     def _asked_for(self) -> int:
         """The nodes that the job asks for, as far as its compute may have them; 0: as many as it can keep busy."""
-        asked, name = self._spec.instance_count or 0, self._spec.compute
+        node_count, name = self._spec.instance_count or 0, self._spec.compute
         with suppress(CorruptLog):
-            if asked and name in self._catalog and (compute := self._catalog.get(name)).kind != MANUAL:
-                return min(asked, compute.max_instances)
-        return asked
+            if node_count and name in self._catalog and (compute := self._catalog.get(name)).kind != MANUAL:
+                return min(node_count, compute.max_instances)
+        return node_count
 
     def _why(self, status: ProvisioningStatus | None, now: float) -> str:
         name = self._spec.compute
