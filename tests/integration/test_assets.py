@@ -169,7 +169,7 @@ def test_a_run_on_this_machine_uses_this_users_assets_and_the_site_file(
     assert (Path(OwnAssets("data").get("finals").path) / "all.txt").read_text().splitlines() == ROWS
 
 
-def test_what_a_run_on_this_machine_writes_to_the_default_datastore_is_there_for_the_next_one(
+def test_what_a_run_writes_to_the_default_datastore_is_there_for_the_next(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))

@@ -133,7 +133,7 @@ def test_end_marks_of_dos_are_no_objects() -> None:
         assert cut.rows() == [(1,), (2,)]
 
 
-def test_two_files_in_one_of_which_one_has_its_bytes_turned_are_refused_with_the_place() -> None:
+def test_two_files_in_one_of_other_byte_orders_are_refused_with_the_place() -> None:
     content = "id,x\n5,a\n".encode("utf-16")
     turned = b"\xfe\xff" + "id,x\n6,b\n".encode("utf-16-be")
     with pytest.raises(ValueError, match=f"the text is not utf-16-le at byte {len(content)}"):
