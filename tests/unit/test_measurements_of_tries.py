@@ -11,7 +11,7 @@ from typing import get_type_hints
 
 import msgspec
 
-from parallelrun_core.wire.outcome import Outcome, Use, decode_list, decode_places, encode
+from parallelrun_core.wire.outcome import Outcome, Use, decode_list, decode_places
 from parallelrun_worker import frames
 from tests.unit.core.factories import outcome
 from tests.unit.master.factories import rows_of
@@ -86,7 +86,7 @@ def test_a_measurement_is_added_in_four_files_and_arrives_in_the_report(tmp_path
 
 def test_outcomes_of_releases_with_fewer_or_more_measurements_are_read() -> None:
     written = outcome(7, use=Use(1000, 2000))
-    whole = msgspec.json.decode(encode(written))[: Outcome.__struct_fields__.index("use") + 2]
+    whole = msgspec.json.decode(msgspec.json.encode(written))[: Outcome.__struct_fields__.index("use") + 2]
     uses = {
         Use(): whole[:-2],
         Use(1000): [*whole[:-2], [1000]],

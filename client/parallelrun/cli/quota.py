@@ -46,7 +46,7 @@ def set_quota(
     url: Url = "",
     token: Token = "",
 ) -> None:
-    """Set limits of a person, or of everybody who has no quota of their own.
+    """Set limits of a person, or of all without a quota of their own.
 
     What isn't named stays as it is; `none` is no limit any more.
     """

@@ -22,6 +22,7 @@ from parallelrun_core.azure import bindings, output_bindings
 from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.environment import read_environment, read_file
 from parallelrun_core.azure.findings import DocumentLocation, Findings, as_mapping, quoted
+from parallelrun_core.azure.invocation import DATA, MODEL
 from parallelrun_core.azure.named import named_code
 from parallelrun_core.azure.part import DocumentPart, Label, Labelled
 from parallelrun_core.azure.scope import PipelineScope
@@ -29,11 +30,6 @@ from parallelrun_core.azure.v2_models import MODEL_TYPES, Count, Resources, Thre
 from parallelrun_core.azure.v2_reader import note_compute, note_placing
 from parallelrun_core.azure.v2_step import StepReader
 from parallelrun_core.spec.fields import MiniBatchSize, checked_file_name
-
-MODEL: Final = "model"
-"""The name of the input that is the model."""
-DATA: Final = "data"
-"""The name of the data when an invocation gives only their place."""
 
 _ONLINE: Final = ("liveness_probe", "readiness_probe", "instance_type", "request_settings", "scale_settings")
 _DEFAULTS: Final = {"max_concurrency_per_instance": 1, "mini_batch_size": 10}
@@ -44,32 +40,6 @@ _RETRIES: Final = 3
 _TIMEOUT_S: Final = 30
 _SAME: Final = ("max_concurrency_per_instance", "mini_batch_size", "output_action", "error_threshold", "logging_level")
 """Settings that a job spec has under the same names."""
-
-
-def invoked(
-    document: Mapping[str, Any],
-    *,
-    inputs: Mapping[str, Any],
-    outputs: Mapping[str, Any] | None = None,
-    overrides: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """A deployment with what an invocation gives: `read_job` makes a job of it.
-
-    Args:
-        inputs: by name: a path, a mapping with `path` and `type`, or of a pipeline also a number or text.
-        outputs: by name; of a model, the one folder of its output.
-        overrides: settings of the deployment for this invocation, such as `mini_batch_size` or `output_file_name`;
-            `instance_count` is that of `resources`.
-    """
-    changed = {**document, "inputs": {**(document.get("inputs") or {}), **inputs}}
-    if outputs:
-        changed["outputs"] = {**(document.get("outputs") or {}), **outputs}
-    settings = dict(overrides or {})
-    if "instance_count" in settings:
-        changed["resources"] = {**(document.get("resources") or {}), "instance_count": settings.pop("instance_count")}
-    if settings:
-        changed["settings"] = {**(document.get("settings") or {}), **settings}
-    return changed
 
 
 class CodeConfiguration(DocumentPart):

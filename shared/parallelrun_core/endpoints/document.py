@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from pydantic import Field, ValidationError
 
-from parallelrun_core.azure.batch_deployment import DATA, invoked
 from parallelrun_core.azure.forms import is_of_pipeline
+from parallelrun_core.azure.invocation import DATA, invoked
 from parallelrun_core.described import Strict
 from parallelrun_core.endpoints.records import NAME_PATTERN, PLACE, Slot
 from parallelrun_core.errors import InvalidInput

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pydantic import Field, ValidationError
 
-from parallelrun_core.azure.batch_deployment import DATA, MODEL
+from parallelrun_core.azure.invocation import DATA, MODEL
 from parallelrun_core.described import Strict
 from parallelrun_core.endpoints.records import PLACE, Deployment
 from parallelrun_core.errors import InvalidInput

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from parallelrun_core.azure.batch_deployment import invoked
 from parallelrun_core.azure.forms import is_deployment
+from parallelrun_core.azure.invocation import invoked
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.intake.reading import read_job
 from parallelrun_core.spec import JobSpec

@@ -77,6 +77,7 @@ def pieces_of(content: bytes, block: int = 1 << 20, size: int = 1 << 20) -> list
 @given(content=st.text('ab"",,\n\n\r', max_size=60), block=st.sampled_from([8, 16, 1 << 20]), size=st.integers(4, 60))
 @example(content='1,"a\n2,"b\n', block=1 << 20, size=1 << 20)
 @example(content='1,"a\n2,"b"\n3,"', block=8, size=9)
+@example(content="aa,\n\r\r", block=8, size=4)  # a piece of line ends alone
 def test_quotes_that_the_master_has_found_sound_are_not_open(content: str, block: int, size: int) -> None:
     for data, has_sound_quotes in pieces_of(content.encode(), block, size):
         assert not (has_sound_quotes and open_quotes(data, Grammar(",", multi_line=True)))

@@ -49,6 +49,8 @@ def warn_of_delimiter(warnings: DataWarnings, path: str, data: bytes, head: File
     if not rows or (len(head.header) > 1 and not head.line.startswith((b"{", b"<"))):
         return False
     lines = _first_lines(data)
+    if not head.line and not lines:  # rows of blanks and line ends alone
+        return False
     first = head.line.decode() or lines[0]
     grammar = Grammar(head.delimiter, multi_line=False)
     if all(map(_is_object, [first, *lines[:2]])):
