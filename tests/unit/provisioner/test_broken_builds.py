@@ -122,6 +122,14 @@ class Asked:
             time.sleep(0.01)  # an engine that is polled gives no sign
         return state
 
+    def end(self) -> ImageState:
+        """Ask until the image is there, or can't be."""
+        deadline = time.monotonic() + 20
+        while not (state := self.state()).failure and not state.is_there:
+            assert time.monotonic() < deadline, state
+            time.sleep(0.01)  # an engine that is polled gives no sign
+        return state
+
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeEngine]:
@@ -147,9 +155,7 @@ def test_an_engine_is_sent_the_files_and_no_password_of_ours(server: FakeEngine,
     server.breaks_off = False
     asked = Asked(tmp_path)
     deadline = time.monotonic() + 20
-    while not asked.state().is_there:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)  # as above
+    assert asked.end().is_there
     ((parameters, logins, body),) = server.sent
     assert logins == "e30=", "an empty mapping"
     assert parameters["dockerfile"] == ["Dockerfile"]
@@ -181,7 +187,7 @@ def test_what_the_engine_refuses_is_not_tried_again(server: FakeEngine, tmp_path
     deadline = time.monotonic() + 20
     while not asked.log.exists() or "no such base" not in asked.log.read_text():
         assert time.monotonic() < deadline
-        time.sleep(0.01)  # as above
+        time.sleep(0.01)  # a thread of its own writes it
     asked.engine.close()
 
 
@@ -255,10 +261,7 @@ def test_a_dockerfile_builds_on_the_images_that_the_operator_allows(
 ) -> None:
     server.breaks_off = False
     asked = Asked(tmp_path, "FROM registry.example.org:5000/team/x\n", build_images=images)
-    deadline = time.monotonic() + 20
-    while not asked.state().is_there:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)  # as above
+    assert asked.end().is_there
     asked.engine.close()
 
 
@@ -268,10 +271,7 @@ def check_fetching(
     """Build for a job that was accepted by whatever has not looked at its Dockerfile."""
     server.breaks_off = False
     asked = Asked(tmp_path, dockerfile, build_images=images)
-    deadline = time.monotonic() + 20
-    while not (state := asked.state()).failure and not state.is_there:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)  # as above
+    state = asked.end()
     asked.engine.close()
     assert why in state.failure
     assert server.sent == []
