@@ -36,10 +36,15 @@ class Played:
         return f"{line}: {self.why}" if self.why else line
 
 
-def all_attacks() -> list[Attack]:
+def attacks_by_module() -> dict[str, list[Attack]]:
     """Those of every module in `attacks/`."""
-    modules = [import_module(f"{attacks.__name__}.{module.name}") for module in pkgutil.iter_modules(attacks.__path__)]
-    return [attack for module in modules for attack in module.ATTACKS]
+    names = [module.name for module in pkgutil.iter_modules(attacks.__path__)]
+    return {name: import_module(f"{attacks.__name__}.{name}").ATTACKS for name in names}
+
+
+def all_attacks() -> list[Attack]:
+    """Those of all modules, in the order in which they are played."""
+    return [attack for of_module in attacks_by_module().values() for attack in of_module]
 
 
 def play_all(target: Target, which: Iterable[Attack]) -> Iterator[Played]:

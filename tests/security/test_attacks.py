@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests.security import __main__ as runner
 from tests.security import targets
-from tests.security.attack import Attack
+from tests.security.attack import Attack, Target
 from tests.security.attacks import archives, scripts
-from tests.security.playing import HELD, NOT_PROMISED, OPEN, all_attacks, play_all
+from tests.security.playing import HELD, NOT_PROMISED, OPEN, all_attacks, attacks_by_module, play_all
 from tests.security.targets.node import services
 
 pytestmark = pytest.mark.integration
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(480)
-def test_every_attack_on_an_embedded_cluster_is_held() -> None:
+@pytest.fixture(scope="module")
+def embedded() -> Iterator[Target]:
     with targets.reach("embedded") as target:
-        played = list(play_all(target, all_attacks()))
+        yield target
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("module", attacks_by_module())
+def test_every_attack_on_an_embedded_cluster_is_held(embedded: Target, module: str) -> None:
+    attacks = attacks_by_module()[module]
+
+    played = list(play_all(embedded, attacks))
 
     assert [str(each) for each in played if each.outcome not in (HELD, NOT_PROMISED)] == []
     assert {each.attack for each in played if each.outcome == NOT_PROMISED} == {
-        attack.name for attack in all_attacks() if attack.apart_only or attack.own_only
+        attack.name for attack in attacks if attack.apart_only or attack.own_only
     }
 
 

@@ -11,7 +11,7 @@ import pytest
 from parallelrun_core.code.entry_script_check import check_entry_script
 from parallelrun_core.errors import InvalidInput, UnsafePath
 from parallelrun_core.storage.local.listing import LocalListing
-from parallelrun_core.storage.path_rule import PathRule, Places, resolve
+from parallelrun_core.storage.path_rule import EVERYWHERE, PathRule, Places, resolve
 from parallelrun_core.storage.stores import storage_of
 from tests.cluster import Cluster
 from tests.integration.api.conftest import Site
@@ -135,6 +135,16 @@ def test_what_may_be_read_and_written(places: Path, path: str, reads: bool, writ
     rule, whole = rule_of(places), f"{places}/{path}"
 
     assert (rule.refusal(whole) is None, rule.refusal(whole, is_written=True) is None) == (reads, writes)
+
+
+@pytest.mark.parametrize("path", ["/proc", "/proc/self/environ", "/sys/kernel", "link/environ"])
+def test_what_the_kernel_says_of_a_service_is_out_of_reach_everywhere(places: Path, path: str) -> None:
+    (places / "link").symlink_to("/proc/self")
+    rule = PathRule(places / "root", Places(roots=list(EVERYWHERE)))
+
+    refusals = [rule.refusal(os.path.join(places, path), is_written=is_written) for is_written in (False, True)]
+
+    assert all(refusal is not None and "no file on a disk" in refusal.message for refusal in refusals), refusals
 
 
 def test_a_job_writes_to_its_own_outputs(places: Path) -> None:

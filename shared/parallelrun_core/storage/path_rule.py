@@ -41,6 +41,8 @@ _MOST_LINKS: Final = 40
 """As many as the system itself follows."""
 _NO_LINK: Final = frozenset({errno.EINVAL, errno.ENOENT, errno.ENOTDIR, errno.EACCES})
 _NOTHING: Final = b"(?!)"
+_OF_THE_KERNEL: Final = (b"/proc/", b"/sys/")
+"""There whoever opens a file reads of itself: a service its own variables, with their secrets."""
 _IN_THE_FOLDER: Final = "leave this field out to have the output in the job's folder"
 _OF_OTHERS: Final = "of ParallelRun's own files, a job can read the outputs of other jobs: the folder jobs/ID/outputs"
 
@@ -95,7 +97,9 @@ class PathRule:
         """Those of stores which may be used, with all that begins with them."""
         folders = [each for each in places.roots if not is_url(each)]
         self._allowed = _prefixes(folders)
-        closed, allowed = (b"|".join(map(re.escape, each)) for each in (self._closed, self._allowed))
+        closed, allowed = (
+            b"|".join(map(re.escape, each)) for each in ((*self._closed, *_OF_THE_KERNEL), self._allowed)
+        )
         outside = b"(?!%b)(?:%b)" % (closed, allowed or _NOTHING)
         files = b"|".join(map(re.escape, _prefixes([str(asset_files(root)), str(uploads_of(root))])))
         outside += b"|" + b"|".join(map(re.escape, _prefixes([str(blobstore_of(root))])))
@@ -190,6 +194,9 @@ class PathRule:
         if (real + b"/").startswith(self._closed):
             hint = _IN_THE_FOLDER if is_written else _APART if self._are_jobs_apart else _OF_OTHERS
             return Refusal(f"{path_text!r} is among ParallelRun's own files{leads}", hint)
+        if (real + b"/").startswith(_OF_THE_KERNEL):
+            message = f"{path_text!r} is no file on a disk, but what the kernel says of a process or a device{leads}"
+            return Refusal(message, "copy what the job needs of it to a folder")
         message = f"{path_text!r} is outside of the folders that jobs may use{leads}"
         return Refusal(message, f"allowed_roots: {':'.join(self._named)}")
 

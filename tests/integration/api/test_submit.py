@@ -211,7 +211,7 @@ REFUSED: dict[str, tuple[Change, str, str]] = {
     "an entry script without run": (broken_script("def main(): pass\n"), "/entry_script", "does not define run()"),
     "an entry script too deep to parse": (broken_script("-" * 100_000 + "1"), "/entry_script", "too deeply"),
     "an output that is a file": (output_is_a_file, "/output", "is not a folder"),
-    "an unwritable output": (changed(output="/proc/parallelrun"), "/output", "can't be written"),
+    "an output that is no file": (changed(output="/proc/parallelrun"), "/output", "no file on a disk"),
     "an unknown field": (changed(mini_batch_sise=3), "/mini_batch_sise", "unknown field"),
     "a wrong type": (changed(mini_batch_size="many"), "/mini_batch_size", "a whole number"),
     "half a character in a value": (changed(tags={"a": "b\ud800"}), "", "half of a character"),
