@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from typing import Self
+from urllib.parse import urlsplit
 
 from parallelrun.errors import ConnectionFailed
 from parallelrun.http.transport import RetryPolicy, Transport
@@ -104,17 +105,37 @@ class Client:
 def server_to_use(url: str = "", token: str = "") -> tuple[str, str]:
     """The URL and token of a server: what is given, else the environment's, else of the cluster in the background.
 
+    Whoever names that cluster by its URL needs no token either: it is this user's own.
+
     Raises:
         ConnectionFailed: there is none of these.
     """
     url = url or os.environ.get("PARALLELRUN_URL", "")
     if url:
-        return url, token or os.environ.get("PARALLELRUN_TOKEN", "")
+        token = token or os.environ.get("PARALLELRUN_TOKEN", "")
+    if url and token:
+        return url, token
     from parallelrun.background.state import running
 
     cluster = running()
+    if url:
+        return url, cluster.token if cluster and _is_same_server(url, cluster.url) else ""
     if cluster is None:
         raise ConnectionFailed(
             "No server given: pass its URL, set PARALLELRUN_URL, or start one with `parallelrun up`."
         )
     return cluster.url, token or cluster.token
+
+
+def _is_same_server(url: str, other: str) -> bool:
+    """Return whether both URLs name the same server of this machine."""
+    try:
+        return _place_of(url) == _place_of(other)
+    except ValueError:  # no URL at all, which whoever asks there says in words
+        return False
+
+
+def _place_of(url: str) -> tuple[str, str, int | None, str]:
+    parts = urlsplit(url)
+    host = "127.0.0.1" if parts.hostname == "localhost" else parts.hostname or ""
+    return parts.scheme, host, parts.port, parts.path.rstrip("/")

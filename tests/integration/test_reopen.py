@@ -88,7 +88,7 @@ def test_the_same_over_the_api_and_the_command_line() -> None:
             [*command, "--url", cluster.api_url], capture_output=True, text=True, timeout=60, check=False
         )
         assert done.returncode == 0, done.stderr
-        assert "it runs the code as submitted on" in done.stderr
+        assert "runs the code as submitted on" in done.stderr
         assert client.jobs.get(job).progress.done == 100
         with pytest.raises(Conflict):
             client.jobs.retry(job)

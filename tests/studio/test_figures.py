@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 from parallelrun import Client
 from parallelrun.models import Job
+from parallelrun_core.limits.definition import Limit, limit_catalog
 from tests.studio.chromium import Tab
 from tests.studio.cluster import TOKEN, Studio
 
@@ -26,6 +28,14 @@ pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300
 SUMS_UP = """
 def run(mini_batch):
     return [str(len(mini_batch))]
+"""
+
+WAITS = """
+from parallelrun.script import limit
+
+async def run(mini_batch):
+    async with limit("openai"):
+        return [str(each) for each in mini_batch]
 """
 
 
@@ -165,6 +175,37 @@ def test_items_without_a_row_of_their_own_are_not_called_failed(opened: Tab, sho
     opened.open("/jobs?q=sums")
     opened.page.get_by_role("link", name="sums up").wait_for()
     assert opened.page.locator("tr .bad").count() == 0
+
+
+def test_a_job_that_waits_for_a_limit_says_so_everywhere_in_the_same_words(
+    opened: Tab, shown: Studio, tmp_path: Path
+) -> None:
+    limit_catalog(shown.cluster.root).define(Limit(name="openai", requests_per_minute=120))
+    job = shown.cluster.submit(
+        WAITS, inputs=shown.cluster.files(90), name="waits", mini_batch_size=1, mini_batches_in_flight=40,
+        rate_limits=["openai"],
+    )  # fmt: skip
+    shown.cluster.until(lambda: shown.cluster.registry.status(job).progress.done > 5, "some have waited", 60)
+    words = re.compile(r"waits for openai (9\d|100) %: more nodes won't help")
+    opened.open(f"/jobs/{job}")
+    opened.page.locator(".job-head").get_by_text(words).wait_for()
+    assert opened.violations() == []
+    assert words.search(said(shown, "show", job))
+    assert words.search(said(shown, "explain", job))
+    metrics = httpx.get(f"{shown.url}/metrics", headers={"Authorization": f"Bearer {TOKEN}"}, trust_env=False).text
+    assert re.search(r'parallelrun_limit_wait_seconds\{limit="openai"\} [\d.]+', metrics)
+
+    limit_catalog(shown.cluster.root).define(Limit(name="openai", requests_per_minute=6000))
+    assert shown.cluster.result(job, timeout_s=120).progress.waits_s["openai"] > 0
+    advice = re.compile(r"Mini-batches wait for openai (9\d|100) % of their time: more nodes won't help\.")
+    opened.open(f"/jobs/{job}")
+    opened.page.get_by_text(advice).first.wait_for()
+    assert advice.search(said(shown, "advise", job))
+    said(shown, "report", job, "--output", str(tmp_path / "report.html"))
+    report = html.unescape((tmp_path / "report.html").read_text())
+    assert advice.search(report)
+    assert "waiting for limits" in report
+    assert re.search(r"openai (9\d|100) % \(", (shown.cluster.folder(job).logs / "job_result.txt").read_text())
 
 
 def test_steps_of_a_pipeline_are_counted_by_how_they_ended(opened: Tab, shown: Studio) -> None:

@@ -379,6 +379,8 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
         Line("turn", "state == 'processing' and job[4]", "state == ''"),
         Line("peek", "job[3] or job[4]", "job[3]"),
     ),
+    # The answer to a call of a service that could never begin.
+    "permits.refusal": (Step("parallelrun_agent.permits.server:PermitServer._refusal", always("")),),
     # The end of a node that everybody has left.
     "agent.alone": (Step("parallelrun_agent.agent:Agent._check_alone", nothing),),
     # What keeps the memory of services from other processes of their user.

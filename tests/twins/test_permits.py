@@ -9,6 +9,8 @@ import pytest
 
 from parallelrun_agent.permits.queue import PermitQueue
 from parallelrun_worker.script_api import permits as worker_permits
+from tests.cluster import Cluster
+from tests.integration import test_limits as limits
 from tests.integration.queue import test_permits as permits
 from tests.redis_server import RedisServer
 from tests.twins.sabotage import altered, always, expect_failure
@@ -54,3 +56,10 @@ def test_permits_that_stay_with_a_dead_worker_are_found() -> None:
 def test_numbers_of_tokens_that_reach_the_agent_unseen_are_found() -> None:
     with patch.object(worker_permits, "_whole", always(0)), pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         of_scripts.test_permit_for_what_is_no_number_of_tokens_is_refused_in_words("many")
+
+
+@pytest.mark.integration
+@pytest.mark.slow
+def test_call_of_more_tokens_than_a_limit_has_that_holds_up_the_others_is_found() -> None:
+    with Cluster(nodes=1, slots=1, without="permits.refusal") as cluster, expect_failure():
+        limits.refuse_a_greedy_call(cluster)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from parallelrun.cli.completion import one_of
+from parallelrun.cli.each import change_each
 from parallelrun.cli.exit_codes import StrictOption
-from parallelrun.cli.job_files import JobId
+from parallelrun.cli.job_files import JobIds
 from parallelrun.cli.job_follow import follow_job
 from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url, connect
 
 if TYPE_CHECKING:
+    from parallelrun.client import Client
     from parallelrun.models import Job
 
 _PRIORITIES: Final = ("low", "normal", "high", "urgent")
@@ -24,17 +27,14 @@ AcceptChanged = Annotated[
 FollowOption = Annotated[bool, typer.Option("--stream", help="Follow the job until it ends.")]
 
 
-def pause(job_id: JobId, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
-    """Begin nothing more of a job until `job resume`. What runs ends and counts."""
-    from parallelrun.cli.output import show_change
-
+def pause(job_ids: JobIds, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
+    """Begin nothing more of jobs until `job resume`. What runs ends and counts."""
     with connect(url, token) as client:
-        paused = client.jobs.pause(job_id)
-    show_change(paused, form, name=paused.id, text=f"{paused.id} paused")
+        change_each(job_ids, client.jobs.pause, form, lambda paused: f"{paused.id} paused")
 
 
 def prioritize(
-    job_id: JobId,
+    job_ids: JobIds,
     priority: Annotated[
         str, typer.Argument(metavar="PRIORITY", help=f"{', '.join(_PRIORITIES)}.", autocompletion=one_of(*_PRIORITIES))
     ],
@@ -42,35 +42,38 @@ def prioritize(
     url: Url = "",
     token: Token = "",
 ) -> None:
-    """Change a job's priority, while it waits or runs. Only admins make one urgent."""
-    from parallelrun.cli.output import show_change
-
+    """Change the priority of jobs, while they wait or run. Only admins make one urgent."""
     if priority not in _PRIORITIES:
         raise typer.BadParameter(f"{priority!r} is none of {', '.join(_PRIORITIES)}", param_hint="PRIORITY")
     with connect(url, token) as client:
-        changed = client.jobs.prioritize(job_id, priority)
-    show_change(changed, form, name=changed.id, text=f"{changed.id} {changed.priority}")
+        change_each(
+            job_ids,
+            lambda job_id: client.jobs.prioritize(job_id, priority),
+            form,
+            lambda changed: f"{changed.id} {changed.priority}",
+        )
 
 
 def cancel(
-    job_id: JobId,
-    wait: Annotated[bool, typer.Option("--wait", help="Return when the job has ended.")] = False,
+    job_ids: JobIds,
+    wait: Annotated[bool, typer.Option("--wait", help="Return when all have ended.")] = False,
     form: FormatOption = OutputFormat.TABLE,
     url: Url = "",
     token: Token = "",
 ) -> None:
-    """Stop a job. Running work is discarded, and there will be no output."""
-    from parallelrun.cli.output import show_change
-
+    """Stop jobs. Running work is discarded, and there will be no output."""
     with connect(url, token) as client:
-        canceled = client.jobs.cancel(job_id)
-        if wait:
-            canceled = client.jobs.wait(job_id, raise_on_failure=False)
-    show_change(canceled, form, name=canceled.id, text=f"{canceled.id} {canceled.state}")
+        change_each(
+            job_ids,
+            client.jobs.cancel,
+            form,
+            lambda canceled: f"{canceled.id} {canceled.state}",
+            wait=(lambda job_id: client.jobs.wait(job_id, raise_on_failure=False)) if wait else None,
+        )
 
 
 def resume(
-    job_id: JobId,
+    job_ids: JobIds,
     *,
     accept_changed_inputs: AcceptChanged = False,
     budget: Annotated[
@@ -83,19 +86,23 @@ def resume(
     url: Url = "",
     token: Token = "",
 ) -> None:
-    """Continue a job that has failed, was canceled or is paused. Its mini-batches that have no result yet are run.
+    """Continue jobs that have failed, were canceled or are paused. Mini-batches that have no result yet are run.
 
-    It runs the code as it was submitted. To run changed code, create a new job with `job create --resume-from ID`.
+    They run the code as it was submitted. To run changed code, create a new job with `job create --resume-from ID`.
     """
+    _refuse_for_several(job_ids, stream=follow, budget=budget is not None)
     with connect(url, token) as client:
-        reopened = client.jobs.resume(job_id, accept_changed_inputs=accept_changed_inputs, budget_usd=budget)
-        _show_reopened(reopened, form)
-        if follow:
-            raise typer.Exit(follow_job(client, reopened, strict=strict))
+        reopened = change_each(
+            job_ids,
+            partial(client.jobs.resume, accept_changed_inputs=accept_changed_inputs, budget_usd=budget),
+            form,
+            _became,
+        )
+        _end(client, reopened, follow=follow, strict=strict)
 
 
 def retry(
-    job_id: JobId,
+    job_ids: JobIds,
     *,
     # It is the only thing to retry, so the option changes nothing; `retry ID --failed` reads well.
     failed: Annotated[bool, typer.Option("--failed", hidden=True)] = True,
@@ -109,26 +116,44 @@ def retry(
     url: Url = "",
     token: Token = "",
 ) -> None:
-    """Run failed mini-batches and items of a job again. The output keeps its name.
+    """Run failed mini-batches and items of jobs again. Each output keeps its name.
 
-    It runs the code as it was submitted. To run changed code, create a new job with `job create --resume-from ID`.
+    They run the code as it was submitted. To run changed code, create a new job with `job create --resume-from ID`.
     """
     try:
         numbers = [int(number) for number in mini_batches.split(",")] if mini_batches else None
     except ValueError as error:
         raise typer.BadParameter(f"{mini_batches!r} is not a list of numbers such as 4,9") from error
+    _refuse_for_several(job_ids, stream=follow, mini_batches=numbers is not None)
     with connect(url, token) as client:
-        reopened = client.jobs.retry(job_id, mini_batches=numbers, accept_changed_inputs=accept_changed_inputs)
-        _show_reopened(reopened, form)
-        if follow:
-            raise typer.Exit(follow_job(client, reopened, strict=strict))
+        reopened = change_each(
+            job_ids,
+            partial(client.jobs.retry, mini_batches=numbers, accept_changed_inputs=accept_changed_inputs),
+            form,
+            _became,
+        )
+        _end(client, reopened, follow=follow, strict=strict)
 
 
-def _show_reopened(reopened: Job, form: OutputFormat) -> None:
-    from parallelrun.cli.output import say, show_change
+def _refuse_for_several(job_ids: list[str], **options: bool) -> None:
+    for name, is_given in options.items():
+        if is_given and len(job_ids) > 1:
+            raise typer.BadParameter(
+                "it is for one job, and several are named", param_hint=f"--{name.replace('_', '-')}"
+            )
 
-    show_change(reopened, form, name=reopened.id, text=f"{reopened.id} {reopened.state}")
-    if reopened.state not in ("queued", "failed", "canceled"):  # it was only paused
-        return
-    say(f"it runs the code as submitted on {reopened.submitted}; to run changed code, create a new job with")
-    say(f"  parallelrun job create -f JOB.yml --resume-from {reopened.id}")
+
+def _became(job: Job) -> str:
+    return f"{job.id} {job.state}"
+
+
+def _end(client: Client, reopened: list[Job], *, follow: bool, strict: bool) -> None:
+    """Say which code runs, of what was more than paused, and follow a job to its end."""
+    from parallelrun.cli.output import say
+
+    for job in reopened:
+        if job.state in ("queued", "failed", "canceled"):
+            say(f"{job.id} runs the code as submitted on {job.submitted}; to run changed code, create a new job with")
+            say(f"  parallelrun job create -f JOB.yml --resume-from {job.id}")
+    if follow:
+        raise typer.Exit(follow_job(client, reopened[0], strict=strict))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _PRINTED: Final = ("stdout", "stderr")
 
 JobId = Annotated[str, typer.Argument(metavar="ID", show_default=False, autocompletion=completion.jobs)]
+JobIds = Annotated[list[str], typer.Argument(metavar="ID...", show_default=False, autocompletion=completion.jobs)]
 
 
 def logs(

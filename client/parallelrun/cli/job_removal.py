@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from parallelrun.cli.job_files import JobId
+from parallelrun.cli.each import Refusals, change_each
+from parallelrun.cli.job_files import JobId, JobIds
 from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url, connect
 
@@ -36,33 +37,22 @@ def tag(
     show_change(tagged, form, name=tagged.id, text=f"{tagged.id} {text or 'has no tags'}")
 
 
-def archive(job_id: JobId, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
-    """Hide a job from lists. It stays; `job list --archived` shows it."""
-    from parallelrun.cli.output import show_change
-
+def archive(job_ids: JobIds, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
+    """Hide jobs from lists. They stay; `job list --archived` shows them."""
     with connect(url, token) as client:
-        archived = client.jobs.archive(job_id)
-    show_change(archived, form, name=archived.id, text=f"{archived.id} archived")
+        change_each(job_ids, client.jobs.archive, form, lambda archived: f"{archived.id} archived")
 
 
-def restore(job_id: JobId, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
-    """Take back that a job was archived or deleted.
+def restore(job_ids: JobIds, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
+    """Take back that jobs were archived or deleted.
 
     A deleted job can be restored for a day, or as long as the operator has set.
     """
-    from parallelrun.cli.output import show_change
-
     with connect(url, token) as client:
-        restored = client.jobs.restore(job_id)
-    show_change(restored, form, name=restored.id, text=f"{restored.id} restored")
+        change_each(job_ids, client.jobs.restore, form, lambda restored: f"{restored.id} restored")
 
 
-def delete(
-    job_ids: Annotated[list[str], typer.Argument(metavar="JOB...", help="The ids of the jobs.", show_default=False)],
-    *,
-    url: Url = "",
-    token: Token = "",
-) -> None:
+def delete(job_ids: JobIds, url: Url = "", token: Token = "") -> None:
     """Delete jobs that have ended. Their outputs, results and reports go.
 
     A pipeline goes with the jobs of its steps. What something refers to can't be deleted: a job that resumes from it or
@@ -70,8 +60,11 @@ def delete(
     """
     from parallelrun.cli.output import say
 
+    refusals = Refusals(job_ids)
     with connect(url, token) as client:
-        for job_id in job_ids:
-            client.jobs.delete(job_id)
-            print(f"{job_id} deleted", flush=True)
+        for job_id in refusals.names:
+            with refusals.of(job_id):
+                client.jobs.delete(job_id)
+                print(f"{job_id} deleted", flush=True)
+    refusals.exit()
     say("restore it within a day:  parallelrun job restore ID")

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from parallelrun.cli.each import Refusals
 from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url, connect
 
@@ -35,12 +36,18 @@ def list_nodes(form: FormatOption = OutputFormat.TABLE, url: Url = "", token: To
 
 @node.command()
 def drain(
-    name: Annotated[str, typer.Argument(metavar="NODE", show_default=False)], url: Url = "", token: Token = ""
+    names: Annotated[list[str], typer.Argument(metavar="NODE...", show_default=False)],
+    url: Url = "",
+    token: Token = "",
 ) -> None:
-    """Let a node finish what it runs, then end. What it has not begun goes back to the queue."""
+    """Let nodes finish what they run, then end. What they have not begun goes back to the queue."""
     from parallelrun.cli.output import say
     from parallelrun_core.plurals import counted
 
+    refusals = Refusals(names)
     with connect(url, token) as client:
-        drained = client.nodes.drain(name)
-    say(f"{drained.node} finishes what it runs with {counted(drained.busy, 'worker')}, and leaves")
+        for name in refusals.names:
+            with refusals.of(name):
+                drained = client.nodes.drain(name)
+                say(f"{drained.node} finishes what it runs with {counted(drained.busy, 'worker')}, and leaves")
+    refusals.exit()

@@ -21,6 +21,7 @@ from parallelrun_core.retention.rules import KeepSettings
 from parallelrun_core.storage.path_rule import EVERYWHERE
 from parallelrun_core.store.roles import Role
 from parallelrun_master.settings import MasterSettings
+from parallelrun_provisioner.settings import ProvisionerSettings
 
 OF_THE_CLUSTER = {
     # where it is, and what it is made of: it decides that itself, or makes a path whole
@@ -32,6 +33,8 @@ OF_THE_CLUSTER = {
     *("allowed_hosts", "allowed_roots", "closed_folders", "computes_key", "computes_key_file", "insecure"),
     *("jobs_apart", "notify_allow", "operators", "package_hosts", "pass_credentials", "proxy_user_header"),
     *("token", "token_file", "tokens_file", "trusted_proxies"),
+    # nodes that engines start: for what its user has an engine (a user's own `kinds` go before), and with its secrets
+    *("agent_secret", "agent_secret_file", "kinds", "node_redis_url", "release_on_stop"),
     *(name for name in ApiSettings.model_fields if name.startswith("oidc_")),
     # how much a server bears that many reach
     *("head_seconds", "max_body_bytes", "max_connections", "max_streams", "stall_seconds"),
@@ -60,11 +63,14 @@ def test_services_get_no_settings_of_the_users_other_cluster(tmp_path: Path, mon
 
 def test_each_setting_of_a_service_is_the_users_or_that_of_the_cluster_itself() -> None:
     """A new setting is named here, or among those that are passed on: nobody sets one in vain and isn't told."""
-    services: list[type[ServiceSettings]] = [AgentSettings, ApiSettings, ConcatenatorSettings, MasterSettings]
+    services: list[type[ServiceSettings]] = [
+        AgentSettings, ApiSettings, ConcatenatorSettings, MasterSettings, ProvisionerSettings,
+    ]  # fmt: skip
     settings = {name for service in services for name in service.model_fields}
     passed_on = {name for name in settings if is_passed_on(f"PARALLELRUN_{name.upper()}")}
 
     assert passed_on >= {*KeepSettings.model_fields, "disk_floor_bytes", "sweep_minutes", "visibility", "stage_bytes"}
+    assert "node_alone_seconds" in passed_on
     assert settings - passed_on == OF_THE_CLUSTER
 
 

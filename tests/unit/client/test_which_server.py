@@ -19,6 +19,11 @@ HERE = BackgroundCluster(url="http://127.0.0.1:1", token="of-here", pid=1, home=
         (("http://a:1",), {"PARALLELRUN_TOKEN": "u"}, ("http://a:1", "u")),
         ((), {"PARALLELRUN_URL": "http://b:2", "PARALLELRUN_TOKEN": "u"}, ("http://b:2", "u")),
         ((), {"PARALLELRUN_URL": "http://b:2"}, ("http://b:2", "")),
+        ((), {"PARALLELRUN_URL": "http://127.0.0.1:1/"}, ("http://127.0.0.1:1/", "of-here")),
+        (("http://localhost:1",), {}, ("http://localhost:1", "of-here")),
+        (("http://127.0.0.1:1",), {"PARALLELRUN_TOKEN": "u"}, ("http://127.0.0.1:1", "u")),
+        (("http://127.0.0.1:11",), {}, ("http://127.0.0.1:11", "")),
+        (("https://127.0.0.1:1",), {}, ("https://127.0.0.1:1", "")),
         ((), {}, ("http://127.0.0.1:1", "of-here")),
         ((), {"PARALLELRUN_TOKEN": "of-another-server"}, ("http://127.0.0.1:1", "of-here")),
         (("", "mine"), {}, ("http://127.0.0.1:1", "mine")),
@@ -35,7 +40,7 @@ def test_what_is_given_wins_then_the_environment_then_the_cluster_here(
 
     assert server_to_use(*given) == used
     with Client(*given) as client:
-        assert client.url == used[0]
+        assert client.url == used[0].rstrip("/")
 
 
 def test_without_any_the_error_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
