@@ -7,6 +7,7 @@ for it. `tests.twins.launch` starts services without a mechanism.
 from __future__ import annotations
 
 import gc
+import os
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -128,6 +129,10 @@ def _as_rq_does(entry: Any) -> Any:
 
 def _everything(_: Any, variables: Mapping[str, str]) -> dict[str, str]:
     return dict(variables)
+
+
+def _opened_whatever_it_is(path: str | bytes) -> Any:
+    return open(path, "rb", buffering=0)
 
 
 def _agents_own(*_: Any) -> Any:
@@ -442,6 +447,13 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
         Step("parallelrun_core.code.folder:_Walk._opened", _opened_by_name),
         Step("parallelrun_core.storage.local.new_file:_opened", _created_by_name),
     ),
+    # That only ordinary files are opened, and are data.
+    "paths.ordinary": (
+        Step("parallelrun_core.storage.local:open_ordinary", _opened_whatever_it_is),
+        Step("parallelrun_core.storage.local.listing:_may_hold_data", always(True)),
+    ),
+    # That links of processes are not followed.
+    "paths.of_the_kernel": (Step("parallelrun_core.storage.path_rule:resolve", os.path.realpath),),
     # That an ignore file is one of its folder.
     "paths.ignore_file": (Step("parallelrun_core.code.ignore_file:opened_path", always(Path("/"))),),
     # That a Dockerfile names nothing that its Engine would fetch from the network of its machine.

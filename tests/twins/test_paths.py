@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from parallelrun_core.storage.path_rule import PathRule, Places
 from tests.security import test_master_paths as master_paths
 from tests.security import test_paths as paths
+from tests.security import test_special_files as special_files
 from tests.twins.sabotage import expect_failure, nothing, replaced, without
 from tests.unit.core import test_code_source as code_source
 from tests.unit.core import test_spec as spec
@@ -80,3 +81,17 @@ def test_a_zip_beside_the_code_of_any_number_of_files_is_found(tmp_path: Path, m
 def test_keys_that_are_no_texts_are_found() -> None:
     with replaced("parallelrun_core.untrusted.bounded_yaml:_as_text", lambda key: key), expect_failure():
         spec.test_keys_are_texts_also_those_that_look_like_something_else()
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    "name, mechanism",
+    [
+        (special_files.TABLES, "paths.ordinary"),
+        (special_files.AMONG, "paths.ordinary"),
+        (special_files.LINKS, "paths.of_the_kernel"),
+    ],
+)
+def test_what_keeps_a_service_busy_or_leads_each_process_elsewhere_is_found(name: str, mechanism: str) -> None:
+    with expect_failure():
+        special_files.check_attack(name, mechanism)

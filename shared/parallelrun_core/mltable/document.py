@@ -16,6 +16,7 @@ from parallelrun_core.storage.objects.trouble import StoreAway
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.storage.supported import supported_path
+from parallelrun_core.untrusted.document import MAX_DOCUMENT_BYTES
 
 FILE_NAME: Final = "MLTable"
 _KEYS: Final = ("$schema", "type", "paths", "transformations", "traits", "metadata", "query_source")
@@ -57,7 +58,7 @@ def load_mltable(path: str, rule: PathRule | None = None, *, fetches: bool = Tru
     try:
         file = joined(path, FILE_NAME) if storage.is_folder(path) else joined("", path)  # spelled as it will be listed
         with storage.open(file, rule) as opened:
-            text = opened.read()
+            text = opened.read(MAX_DOCUMENT_BYTES + 1)  # more is refused, and may have no end
     except StoreAway:
         raise
     except OSError as error:

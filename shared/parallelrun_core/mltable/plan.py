@@ -39,11 +39,10 @@ from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.objects.trouble import StoreAway
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
+from parallelrun_core.untrusted.document import MAX_DOCUMENT_BYTES
 
 _FOR_SHUFFLES: Final = ("duckdb", "pyarrow")
 _PATHS: Final = re.compile(rb"paths['\"]?\s*:")
-_MAX_TABLE_BYTES: Final = 1 << 20
-"""A larger file is no MLTable: `load_document` refuses it, too."""
 
 
 def plan_inputs(spec: JobSpec, rule: PathRule | None = None, *, fetches: bool = True) -> list[InputPlan]:
@@ -164,7 +163,7 @@ def _is_mltable(path: str, rule: PathRule | None) -> bool:
     """Return whether a file whose name doesn't tell is an MLTable by its content."""
     try:
         with storage_of(path).open(path, rule) as opened:
-            text = opened.read(_MAX_TABLE_BYTES + 1)
+            text = opened.read(MAX_DOCUMENT_BYTES + 1)  # a larger file is no MLTable
         if not _PATHS.search(text):  # spares most data the slow parser
             return False
         document = load_document(text)

@@ -42,7 +42,8 @@ _MOST_LINKS: Final = 40
 _NO_LINK: Final = frozenset({errno.EINVAL, errno.ENOENT, errno.ENOTDIR, errno.EACCES})
 _NOTHING: Final = b"(?!)"
 _OF_THE_KERNEL: Final = (b"/proc/", b"/sys/")
-"""There whoever opens a file reads of itself: a service its own variables, with their secrets."""
+"""There whoever opens a file reads of itself: a service its own variables, with their secrets. And links there lead
+each process elsewhere, some into what others have mounted."""
 _IN_THE_FOLDER: Final = "leave this field out to have the output in the job's folder"
 _OF_OTHERS: Final = "of ParallelRun's own files, a job can read the outputs of other jobs: the folder jobs/ID/outputs"
 
@@ -234,7 +235,8 @@ class PathRule:
 
 
 def resolve(path: bytes) -> bytes:
-    """An absolute path with every link followed, also one that leads to what is not there (yet).
+    """An absolute path with every link followed, also one that leads to what is not there (yet). It ends where it comes
+    to what the kernel says of processes.
 
     `os.path.realpath` takes what it can't ask about, because its name has become too long, for a name without links.
 
@@ -252,6 +254,8 @@ def resolve(path: bytes) -> bytes:
             here = here.rpartition(b"/")[0]
             continue
         here += b"/" + name
+        if here.startswith(_OF_THE_KERNEL):
+            return here
         try:
             target = os.readlink(here)
         except OSError as error:

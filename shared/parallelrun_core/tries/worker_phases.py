@@ -14,6 +14,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from parallelrun_core.untrusted.paths import open_ordinary
+
 _MARK = b",ENTRY_SCRIPT_"
 _BLOCK = 1 << 20
 _STATUSES = ("INIT_DONE", "INIT_EXCEPTION", "INIT_TIMEOUT", "SHUTDOWN_DONE", "SHUTDOWN_EXCEPTION")
@@ -44,7 +46,7 @@ class FollowedReport:
     def new(self, may_go_on: Callable[[], bool]) -> Iterator[WorkerPhase]:
         """Yield the phases that were not yet returned, a block of the file at a time for as long as `may_go_on()`."""
         try:
-            file = self._path.open("rb", buffering=0)
+            file = open_ordinary(self._path)
         except OSError:
             return
         with file:

@@ -12,7 +12,7 @@ import yaml
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.untrusted.bounded_yaml import BoundedLoader
 
-_MAX_DOCUMENT_BYTES: Final = 1 << 20
+MAX_DOCUMENT_BYTES: Final = 1 << 20
 _MAX_SHOWN: Final = 200
 _BESIDE_A_PATH: Final = ("path", "type", "mode")
 _INPUTS: Final = "inputs"
@@ -26,8 +26,8 @@ def load_document(text: str | bytes) -> object:
     Raises:
         InvalidInput: it can't be read, with the line.
     """
-    if len(text) > _MAX_DOCUMENT_BYTES:
-        raise InvalidInput("The job spec is larger than 1 MiB.")
+    if len(text) > MAX_DOCUMENT_BYTES:
+        raise InvalidInput.at("", f"this document is larger than {MAX_DOCUMENT_BYTES >> 20} MiB")
     if text[:1] in ("{", "[", b"{", b"["):
         with suppress(InvalidInput):  # told below, with its line
             return load_json(text)

@@ -1,13 +1,17 @@
-"""The one way to open a file by a path that a client or a job chose.
+"""The ways to open a file by a path that a client or a job chose.
 
 User code writes into the job folder, so a name in it may be a link to anywhere. `open_beneath` therefore walks
-the path folder by folder without following a link; every route that serves a file uses it.
+the path folder by folder without following a link; every route that serves a file uses it. `open_ordinary` is for
+whoever checks where the path leads, or trusts the folder, but not that what is there is a file.
 """
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Sequence
+from io import FileIO
 from pathlib import Path, PurePosixPath
 
 from parallelrun_core.errors import NotFound, UnsafePath
@@ -58,6 +62,23 @@ def open_beneath(root: Path, relative: str, flags: int = os.O_RDONLY, *, mode: i
         raise NotFound(f"There is no file {relative!r}.") from error
     finally:
         os.close(at)
+
+
+def open_ordinary(path: str | bytes | Path) -> FileIO:
+    """Open an ordinary file to read it, unbuffered. A pipe would wait for a writer for ever, and a device has no end.
+
+    Raises:
+        OSError: it can't be opened, or is no ordinary file.
+    """
+    file = open(path, "rb", buffering=0, opener=_without_waiting)  # noqa: SIM115 - the caller closes it
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "it is no ordinary file", os.fsdecode(path))
+    return file
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
 
 
 def opened_path(fd: int) -> Path:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import stat
 from collections.abc import Mapping
 from typing import Final
 
@@ -114,22 +112,10 @@ def _decoded(path: str, rule: PathRule | None, most_bytes: int, subject: str) ->
 
 
 def _text(path: str, rule: PathRule | None, most_bytes: int) -> bytes:
-    """The beginning of a file. What a worker has put there may be anything: a pipe would wait for a writer."""
+    """The beginning of a file."""
     storage = storage_of(path)
-    if not storage.is_near:
-        with storage.open(path, rule) as file:
-            return file.read(most_bytes)
-    path = _only_file(path, rule)
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        if rule is not None:
-            rule.check_opened(fd, os.fsencode(path))
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise OSError(errno.EINVAL, "it is no ordinary file")
-        with open(fd, "rb", closefd=False) as file:
-            return file.read(most_bytes)
-    finally:
-        os.close(fd)
+    with storage.open(_only_file(path, rule) if storage.is_near else path, rule) as file:
+        return file.read(most_bytes)
 
 
 def _only_file(path: str, rule: PathRule | None) -> str:

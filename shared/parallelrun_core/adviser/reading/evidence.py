@@ -21,6 +21,7 @@ from parallelrun_core.layout import Logs
 from parallelrun_core.mltable.input_plan import load_plans
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.fields import MiniBatchSize
+from parallelrun_core.untrusted.paths import open_ordinary
 
 _LISTED: Final = "setting job stage to FIRST_TASK_SCHEDULED"
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}")
@@ -93,8 +94,8 @@ def _first_listed(logs: Path, begun: float) -> float | None:
 def _times(folder: Path) -> Iterator[float]:
     """Return when leaders say that the first mini-batch was there."""
     for path in folder.glob("master_role.*.txt"):
-        with suppress(OSError), path.open(errors="replace") as file:
-            for line in file.read(_MOST_BYTES).splitlines():
+        with suppress(OSError), open_ordinary(path) as file:
+            for line in file.read(_MOST_BYTES).decode(errors="replace").splitlines():
                 if _LISTED in line and (stamp := _TIME.match(line)):
                     at = datetime.strptime(stamp[0], "%Y-%m-%d %H:%M:%S,%f").replace(tzinfo=UTC)
                     yield at.timestamp()

@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 from parallelrun_core.adviser.evidence import Init
 from parallelrun_core.layout import Logs
+from parallelrun_core.untrusted.paths import open_ordinary
 
 _ENDED = b"ENTRY_SCRIPT_INIT_"
 _MOST_BYTES = 64 << 10
@@ -28,7 +29,7 @@ def read_inits(logs: Path, begun: float) -> list[Init]:
     """
     path = Logs(logs).job_report / "processed_mini-batches.csv"
     try:
-        with path.open("rb") as file, _start_of(file) as text:
+        with open_ordinary(path) as file, _start_of(file) as text:
             header = next(csv.reader([text[: max(0, text.find(b"\n"))].decode()]), [])
             inits = [_init(dict(zip(header, row, strict=False)), begun) for row in islice(_rows(text), _MOST_INITS)]
     except (OSError, ValueError):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from parallelrun_core.adviser.evidence import NodeUse
 from parallelrun_core.layout import Logs
+from parallelrun_core.untrusted.paths import open_ordinary
 
 _MB = 1 << 20
 _MOST_NODES = 2000
@@ -38,7 +39,7 @@ def read_uses(logs: Path, nodes: Iterable[str]) -> dict[str, NodeUse]:
 
 
 def _rows(path: Path, most: int) -> list[Row]:
-    with suppress(OSError, ValueError, csv.Error), path.open("rb") as file:
+    with suppress(OSError, ValueError, csv.Error), open_ordinary(path) as file:
         size = os.fstat(file.fileno()).st_size
         lines = file.read(most if size <= most else most // 2).decode(errors="replace").splitlines()
         if size > most:

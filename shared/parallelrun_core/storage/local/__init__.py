@@ -16,6 +16,7 @@ from parallelrun_core.storage.local.checks import input_trouble, output_trouble,
 from parallelrun_core.storage.local.listing import LocalListing
 from parallelrun_core.storage.local.new_file import LocalNewFile, unfinished
 from parallelrun_core.storage.path_rule import PathRule
+from parallelrun_core.untrusted.paths import open_ordinary
 
 
 class LocalStorage:
@@ -67,7 +68,7 @@ class LocalStorage:
         version: Version | None = None,
         is_streamed: bool = False,
     ) -> BinaryIO:
-        file = open(path, "rb", buffering=0)  # noqa: SIM115 - the caller closes it
+        file = open_ordinary(path)
         if rule is not None:
             try:
                 rule.check_opened(file.fileno(), os.fsencode(path))

@@ -190,7 +190,7 @@ def parted(
                 files.append(entry.name)
             elif entry.is_dir():
                 folders.append(entry.name)
-            elif entry.is_symlink():
+            elif entry.is_symlink() and _may_hold_data(entry):
                 links.append(entry.name)
         except OSError:  # a link to itself: the script may decide what to do with it
             links.append(entry.name)
@@ -201,6 +201,14 @@ def parted(
         for name in links:
             _check_link(os.path.join(folder, name), rule)
     return files + links if links else files, folders
+
+
+def _may_hold_data(link: os.DirEntry[bytes]) -> bool:
+    """Return whether a link leads to a file, or to what is not there (yet)."""
+    try:
+        return stat.S_ISREG(link.stat().st_mode)
+    except FileNotFoundError:
+        return True
 
 
 def _check_link(path: bytes, rule: PathRule) -> None:

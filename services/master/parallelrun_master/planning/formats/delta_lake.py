@@ -162,8 +162,12 @@ def _check_log(folder: str, rule: PathRule) -> None:
     """Check the files of a table's log, which the library opens by itself. Whether there is one, it finds out itself.
 
     Raises:
-        InvalidInput: the rule refuses one of them.
+        InvalidInput: the rule refuses one of them, or one is no file that can be read to its end.
     """
     log = f"{folder}/{delta_log.LOG}"
     with suppress(OSError):
         deque(storage_of(log).files(log, rule=rule), maxlen=0)
+    with suppress(OSError), os.scandir(log) as entries:
+        for entry in entries:
+            if not entry.is_dir():
+                delta_log.check_size(folder, entry.name, entry.stat().st_size if entry.is_file() else None)

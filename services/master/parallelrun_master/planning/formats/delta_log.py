@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from parallelrun_core.errors import InvalidInput
 from parallelrun_core.storage.interface import Storage, Version
 from parallelrun_core.storage.objects.asking import asking
 from parallelrun_core.storage.path_rule import PathRule
@@ -26,6 +27,22 @@ _COMMIT: Final = re.compile(r"(\d{20})\.json")
 _CHECKPOINT: Final = re.compile(r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10}))?\.parquet")
 _AT_ONCE: Final = 8
 """A log is many small files, each a request."""
+_MOST_BYTES: Final = 2 << 30
+"""Of one file of a log, which the library reads as a whole."""
+
+
+def check_size(folder: str, name: str, size_bytes: int | None) -> None:
+    """Make sure that the library can read a file of the log of a table to its end.
+
+    Args:
+        size_bytes: None: it is no ordinary file, but a pipe or a device.
+
+    Raises:
+        InvalidInput: it can't.
+    """
+    if size_bytes is None or size_bytes > _MOST_BYTES:
+        why = "no ordinary file" if size_bytes is None else f"larger than {_MOST_BYTES >> 30} GiB"
+        raise InvalidInput(f"{folder}: this Delta table can't be read: {name[:200]!r} in its log is {why}")
 
 
 def needed(names: Iterable[str], version: int) -> list[str]:
@@ -65,6 +82,8 @@ def copied(folder: str, rule: PathRule | None, version: int | None) -> Iterator[
         (target := Path(here, LOG)).mkdir()
         versions = _versions(storage, log, rule)
         names = list(versions) if version is None else needed(versions, version)
+        for each in names:
+            check_size(folder, each, versions[each].size_bytes)
 
         def copy(name: str) -> None:
             with open(target / name, "xb", buffering=0) as file:
