@@ -49,6 +49,7 @@ class Building(Docker):
             "PARALLELRUN_DOCKER_KIT": build("kit"),
             "PARALLELRUN_DOCKER_IMAGES": "parallelrun-with-*",
             "PARALLELRUN_DOCKER_BUILDS": str(self._is_allowed).lower(),
+            "PARALLELRUN_DOCKER_BUILD_IMAGES": f"{BASE},parallelrun-*",
             **self._settings,
         }
 

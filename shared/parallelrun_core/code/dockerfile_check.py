@@ -133,14 +133,20 @@ def _checked_image(image: str, name: str, instruction: str) -> str:
     return image
 
 
+def registry_host(image: str) -> str:
+    """Return the host of an image's registry, without its port; empty: it is Docker Hub's."""
+    first, slash, _ = image.partition("/")
+    if not slash or not (any(sign in first for sign in ".:") or first.lower() == "localhost" or first != first.lower()):
+        return ""
+    host = first.lower().rpartition("@")[2]
+    return (host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]).rstrip(".")
+
+
 def reach_of_registry(image: str) -> Reach:
     """Return the kind of address of an image's registry, as far as its name tells: a host without a dot, or of a domain
     that no public server has, is an inner one."""
-    first, slash, _ = image.partition("/")
-    if not slash or not (any(sign in first for sign in ".:") or first.lower() == "localhost" or first != first.lower()):
-        return Reach.PUBLIC  # Docker Hub's
-    host = first.lower().rpartition("@")[2]
-    host = (host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]).rstrip(".")
+    if not (host := registry_host(image)):
+        return Reach.PUBLIC
     try:
         return reach_of(address_in(host))
     except ValueError:

@@ -43,6 +43,16 @@ def connect_checked(host: str, port: int, refusal: Callable[[str], str], timeout
     raise failure
 
 
+def looked_up_reach(host: str) -> Reach:
+    """Return the most private kind of the addresses that a host has now, for what others connect to; public if it has
+    none here."""
+    try:
+        infos = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return Reach.PUBLIC
+    return max((reach_of(address_in(str(info[4][0]))) for info in infos), default=Reach.PUBLIC)
+
+
 def refusal_to_read(host: str, address: str) -> str:
     """Return why nothing is read from this address of a host; empty if it may be.
 

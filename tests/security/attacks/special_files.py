@@ -127,7 +127,7 @@ def _of_the_kernel(target: Target) -> str:
 
 def _among_files(target: Target) -> str:
     """Put links to pipes and devices beside a file; who lists and reads tables must find that file alone."""
-    table = {"transformations": [{"read_delimited": {}}]}
+    table: dict[str, Any] = {"transformations": [{"read_delimited": {}}]}
     with placed(target) as folder:
         (folder / "a.csv").write_text("one small file\n")
         os.mkfifo(folder / "pipe")

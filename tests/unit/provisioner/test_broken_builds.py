@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import socket
 import tarfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
@@ -19,11 +20,12 @@ from parallelrun_core.code.context import snapshot_context
 from parallelrun_core.computes.kinds.docker import DockerCompute
 from parallelrun_core.layout import code_store, jobs_of
 from parallelrun_core.names.computes import BuiltImage
+from parallelrun_core.untrusted.addresses import Reach
 from parallelrun_provisioner.engines.docker import DockerEngine
 from parallelrun_provisioner.engines.docker.building import builds
 from parallelrun_provisioner.engines.docker.settings import DockerSettings
 from parallelrun_provisioner.engines.interface import EngineEnvironment, ImageState
-from tests.twins.sabotage import expect_failure, nothing, replaced
+from tests.twins.sabotage import always, expect_failure, nothing, replaced
 
 STEP = {"stream": "Step 1/1 : FROM base\n"}
 
@@ -255,14 +257,53 @@ def test_an_engine_is_sent_no_dockerfile_that_has_it_fetch_something(
     check_fetching(server, tmp_path, dockerfile, images, why)
 
 
-@pytest.mark.parametrize("images", ["", "registry.example.org:5000/**"])
-def test_a_dockerfile_builds_on_the_images_that_the_operator_allows(
-    server: FakeEngine, tmp_path: Path, images: str
+@pytest.mark.parametrize(
+    "addresses, images, pulls",
+    [
+        (["192.0.2.1"], "registry.example.org:5000/**", [None]),
+        (["93.184.216.34"], "", [["true"]]),
+        ([], "", [["true"]]),
+        (["93.184.216.34", "10.0.0.1"], "", []),
+        (["169.254.169.254"], "", []),
+        (["::1"], "", []),
+    ],
+)
+def test_a_dockerfile_builds_on_images_of_the_operator_or_of_public_registries(
+    server: FakeEngine, tmp_path: Path, addresses: list[str], images: str, pulls: list[object]
 ) -> None:
+    check_registry(server, tmp_path, addresses, images, pulls)
+
+
+def check_registry(
+    server: FakeEngine, folder: Path, addresses: list[str], images: str = "", pulls: Sequence[object] = ()
+) -> None:
+    """Build on an image of a registry with these addresses; `pulls` is how each build is told to fetch it."""
     server.breaks_off = False
-    asked = Asked(tmp_path, "FROM registry.example.org:5000/team/x\n", build_images=images)
-    assert asked.end().is_there
+    asked = Asked(folder, "FROM registry.example.org:5000/team/x\n", build_images=images)
+    with pytest.MonkeyPatch.context() as patching:
+        resolve_registry(patching, addresses)
+        assert asked.end().is_there is bool(pulls)
+    assert [sent[0].get("pull") for sent in server.sent] == [*pulls]
     asked.engine.close()
+
+
+def resolve_registry(monkeypatch: pytest.MonkeyPatch, addresses: list[str]) -> None:
+    """Let a registry with a public name have these addresses."""
+    resolve = socket.getaddrinfo
+
+    def resolved(host: str, *rest: Any, **more: Any) -> Any:
+        if host != "registry.example.org":
+            return resolve(host, *rest, **more)
+        if not addresses:
+            raise socket.gaierror
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 0)) for address in addresses]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolved)
+
+
+def test_a_registry_that_is_taken_by_its_name_is_found(server: FakeEngine, tmp_path: Path) -> None:
+    with replaced("parallelrun_core.untrusted.connecting:reach_of", always(Reach.PUBLIC)), expect_failure():
+        check_registry(server, tmp_path, ["10.0.0.1"])
 
 
 def check_fetching(

@@ -12,8 +12,9 @@ from typing import NamedTuple
 from pydantic import Field, field_validator
 from pydantic_settings import SettingsConfigDict
 
-from parallelrun_core.code.dockerfile_check import reach_of_registry
+from parallelrun_core.code.dockerfile_check import reach_of_registry, registry_host
 from parallelrun_core.untrusted.addresses import Reach
+from parallelrun_core.untrusted.connecting import looked_up_reach
 from parallelrun_provisioner.engines.image_settings import ImageSettings, parsed_mount, words
 from parallelrun_provisioner.policy.images import is_allowed
 
@@ -51,7 +52,8 @@ class DockerSettings(ImageSettings):
     """Seconds that a build may take."""
     build_images: str = ""
     """Images that such a Dockerfile may build on and copy from, as patterns like `images` has them: the Engine fetches
-    them, from the network of its machine. Empty: all but those of registries whose name or address is an inner one."""
+    them, from the network of its machine. Empty: all that registries give to everybody, but for those whose name or
+    address is an inner one."""
     build_network: str = ""
     """The network of a build's steps; empty: the Engine's default one."""
     build_cgroup: str = ""
@@ -92,9 +94,12 @@ class DockerSettings(ImageSettings):
         return value
 
     def builds_on(self, image: str) -> bool:
-        """Return whether a Dockerfile of a job may name this image."""
-        patterns = words(self.build_images)
-        return is_allowed(image, patterns) if patterns else reach_of_registry(image) is Reach.PUBLIC
+        """Return whether a Dockerfile of a job may name this image. Without a list, the name of its registry is looked
+        up."""
+        if patterns := words(self.build_images):
+            return is_allowed(image, patterns)
+        host = registry_host(image)
+        return reach_of_registry(image) is Reach.PUBLIC and (not host or looked_up_reach(host) is Reach.PUBLIC)
 
     def login(self, registry: str) -> Path | None:
         """The file with user and password of a registry; None: it asks for none."""

@@ -42,6 +42,8 @@ def parameters(
         limits["networkmode"] = settings.build_network
     if settings.build_cgroup:
         limits["cgroupparent"] = settings.build_cgroup
+    if not settings.build_images:  # what is on the Engine may be somebody's own
+        limits["pull"] = "true"
     if compute.cpus:
         limits |= {"cpuperiod": _PERIOD_US, "cpuquota": round(compute.cpus * _PERIOD_US)}
     if compute.memory_bytes:
