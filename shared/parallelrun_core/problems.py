@@ -133,6 +133,8 @@ def explain(details: Any, where: list[str], known_fields: Iterable[str]) -> Prob
     is_shown = isinstance(wrong_value, str | int | float | bool) and "://" not in str(wrong_value)
     if is_shown and where and where[0] != "environment_variables":
         message += f", not {wrong_value!r}"
+    if not hint and isinstance(wrong_value, bool) and details["type"] == "string_type":
+        hint = f'in quotes it is one: "{str(wrong_value).lower()}"'
     return Problem(pointer=pointer, message=message, hint=hint)
 
 

@@ -56,6 +56,12 @@ def test_keys_win_over_a_size_and_that_is_said(folder: Path) -> None:
     assert any("mini_batch_size is not used" in str(note) for note in reading.notes)
 
 
+def test_no_keys_are_read_as_not_set_and_that_is_said(folder: Path) -> None:
+    reading = read(changed(PIPELINE, **{f"{STEP}.partition_keys": []}), folder)
+    assert (reading.job.partition_keys, reading.job.mini_batch_size) == ((), read(PIPELINE, folder).job.mini_batch_size)
+    assert any("[] is read as not set" in str(note) for note in reading.notes)
+
+
 def test_a_binding_may_stand_alone_or_in_a_path_with_its_own_mode(folder: Path) -> None:
     inputs = {"files": {"path": "${{parent.inputs.RAW}}", "type": "mltable", "mode": "eval_mount"}, "n": 5, "b": True}
     changes = {f"{STEP}.inputs": inputs, f"{STEP}.task.program_arguments": "--n ${{inputs.N}} ${{ inputs.b }}"}

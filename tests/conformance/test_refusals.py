@@ -62,7 +62,6 @@ REFUSED_BY_THE_CLIENT: list[tuple[str, Any, str, str]] = [
 ]  # fmt: skip
 
 LET_THROUGH_BY_THE_CLIENT: list[tuple[str, Any, str, str]] = [
-    ("jobs.score.partition_keys", [], f"{STEP}/partition_keys", "at least one key"),
     ("jobs.score.input_data", DELETE, f"{STEP}/input_data", "required"),
     ("jobs.score.input_data", "${{inputs.no}}", f"{STEP}/input_data", "not one of the given inputs"),
     ("jobs.score.input_data", "./data", f"{STEP}/input_data", "not an expression"),

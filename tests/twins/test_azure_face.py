@@ -8,7 +8,8 @@ import pytest
 
 from tests.security import test_azure_face as face
 from tests.security.azure_target import azure_target
-from tests.twins.sabotage import expect_failure
+from tests.twins.sabotage import expect_failure, nothing, replaced
+from tests.unit.azure_face.test_places import check_unknown_output
 
 pytestmark = pytest.mark.integration
 
@@ -31,3 +32,8 @@ def test_a_face_that_takes_every_name_for_a_path_is_found(redis_url: str, tmp_pa
 def test_a_face_that_takes_every_folder_for_code_is_found(redis_url: str, tmp_path: Path) -> None:
     with azure_target(tmp_path / "root", redis_url, without="azure.codes") as target, expect_failure():
         face.check_codes(target, tmp_path / "link")
+
+
+def test_a_face_that_lists_nothing_of_an_unknown_output_is_found(tmp_path: Path) -> None:
+    with replaced("parallelrun_api.azure.blobs.places:_check_output", nothing), expect_failure():
+        check_unknown_output(tmp_path)

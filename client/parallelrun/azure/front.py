@@ -35,26 +35,33 @@ class Front:
         self._context.load_cert_chain(chain)
         self._most = most
         self._idle_s = idle_s
-        self._open = 0
+        self._passing: set[asyncio.Task[None]] = set()
+        """One for each connection."""
         self._used_at = time.monotonic()
 
     async def serve(self, listener: socket.socket, stopping: asyncio.Event) -> None:
-        """Pass connections on until `stopping` is set, or nobody has come for long."""
+        """Pass connections on until `stopping` is set, which ends those that are open, or nobody has come for long."""
         server = await asyncio.start_server(
             self._pass_on, sock=listener, ssl=self._context, ssl_handshake_timeout=_HANDSHAKE_S, limit=_CHUNK
         )
         async with server:
-            while not stopping.is_set() and (self._open or time.monotonic() - self._used_at < self._idle_s):
+            while not stopping.is_set() and (self._passing or time.monotonic() - self._used_at < self._idle_s):
                 with suppress(TimeoutError):
                     await asyncio.wait_for(stopping.wait(), _CHECK_EVERY_S)
+            server.close()
+            for task in self._passing:  # clients keep connections open, and the server waits for its connections
+                task.cancel()
+            await asyncio.gather(*self._passing, return_exceptions=True)
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._open += 1
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - for the type checker
+        self._passing.add(task)
         try:
-            if self._open <= self._most:
+            if len(self._passing) <= self._most:
                 await self._connect(reader, writer)
         finally:
-            self._open -= 1
+            self._passing.discard(task)
             self._used_at = time.monotonic()
             writer.transport.abort()
 
@@ -67,11 +74,13 @@ class Front:
         try:
             ways = (_copy(reader, target[1]), _copy(target[0], writer))
             tasks = [asyncio.create_task(way) for way in ways]
-            # TLS has no half of a connection: when one side ends, so does the other.
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            try:
+                # TLS has no half of a connection: when one side ends, so does the other.
+                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
             with suppress(OSError, TimeoutError):
                 writer.close()
                 await asyncio.wait_for(writer.wait_closed(), _CONNECT_S)

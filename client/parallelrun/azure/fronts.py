@@ -85,8 +85,18 @@ def stop(host: str, port: int) -> bool:
         return False
     # While the lock is held, this process id belongs to its holder.
     os.kill(front.pid, signal.SIGTERM)
+    if not _has_ended(folder) and running(folder) == front:
+        os.kill(front.pid, signal.SIGKILL)
+        _has_ended(folder)
+    return True
+
+
+def _has_ended(folder: Path) -> bool:
+    """Wait for the end of a front; False if it hasn't come."""
     deadline = time.monotonic() + _STOP_S
-    while is_locked(lock_of(folder)) and time.monotonic() < deadline:
+    while is_locked(lock_of(folder)):
+        if time.monotonic() > deadline:
+            return False
         time.sleep(_POLL_EVERY_S)  # flock has no timeout
     return True
 

@@ -17,14 +17,13 @@ def several(values: Iterable[Any] | None, pointer: str) -> list[Any]:
         pointer: what they are given as, for the error.
 
     Raises:
-        InvalidInput: it is text or a path, whose characters nobody means, or a single value.
+        InvalidInput: it is text or a path, whose characters nobody means, a set, which has no order, or a single value.
     """
     if values is None:
         return []
-    if isinstance(values, str | bytes | PurePath | Mapping) or not isinstance(values, Iterable):
-        raise InvalidInput.at(
-            pointer, f"a list is required, and this is {type(values).__name__}", f"as in [{values!r}]"
-        )
+    if isinstance(values, str | bytes | PurePath | Mapping | set | frozenset) or not isinstance(values, Iterable):
+        example = ", ".join(sorted(map(repr, values))) if isinstance(values, set | frozenset) else repr(values)
+        raise InvalidInput.at(pointer, f"a list is required, and this is {type(values).__name__}", f"as in [{example}]")
     return list(values)
 
 

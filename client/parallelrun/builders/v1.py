@@ -70,7 +70,7 @@ class ParallelRunConfig:
         document = {field.name: _value(field.name, getattr(self, field.name), around) for field in fields(self)}
         document["environment"] = self.environment.document()
         document["compute_target_name"] = getattr(self.compute_target, "name", document.pop("compute_target", None))
-        if isinstance(document["partition_keys"], tuple | set | frozenset):  # text is refused as any other wrong type
+        if isinstance(document["partition_keys"], tuple):  # text is refused as any other wrong type
             document["partition_keys"] = list(document["partition_keys"])
         return without_none(document)
 

@@ -132,7 +132,12 @@ def _given(context: typer.Context, *names: str) -> list[str]:
 
 def down() -> None:
     """Stop the cluster that `up` started. Its data stays, and its jobs continue when it is started again."""
+    from parallelrun.azure import environment
+    from parallelrun.background.state import running
     from parallelrun.cli.output import say
     from parallelrun.embedded.background import stop
 
+    cluster = running()
     say("The cluster has stopped." if stop() else "No cluster is running.")
+    if cluster is not None:
+        environment.stop(cluster.url)  # what `azure-env` has started leads nowhere now

@@ -82,7 +82,7 @@ class Resolver:
             raise UnknownAsset.called(image, "no environment stands for this image", _MAP_IT)
         return self._standing_in("environment", Reference(image, "environment", "image"), stand_in)
 
-    def place(self, text: str) -> str:
+    def place(self, text: str, *, is_output: bool = False) -> str:
         """The location that stands for another one here; mostly the same. Raises InvalidInput if the site file is
         wrong."""
         if snapshot := stored_code(text):
@@ -121,8 +121,8 @@ class Lazily:
     def asset(self, kind: str, text: str) -> Asset:
         return self._names().asset(kind, text)
 
-    def place(self, text: str) -> str:
-        return self._names().place(text) if ":" in text else text
+    def place(self, text: str, *, is_output: bool = False) -> str:
+        return self._names().place(text, is_output=is_output) if ":" in text else text
 
     def _names(self) -> Names:
         if self._made is None:

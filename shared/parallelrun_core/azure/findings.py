@@ -38,17 +38,18 @@ class Findings(Problems):
     names: Names | None = None
     """The source of names of assets; None if nobody can be asked."""
 
-    def place(self, text: str, pointer: str = "") -> str:
+    def place(self, text: str, pointer: str = "", *, is_output: bool = False) -> str:
         """The location that stands for another one here: the site file may say so.
 
         Args:
             pointer: the place of the text in the document.
+            is_output: a job is to write there.
 
         Raises:
             UnsafePath: it leaves its datastore.
         """
         try:
-            return self.names.place(text) if self.names is not None else text
+            return self.names.place(text, is_output=is_output) if self.names is not None else text
         except UnsafePath as error:
             raise UnsafePath(problems=tuple(replace(each, pointer=pointer) for each in error.problems)) from error
 

@@ -18,6 +18,7 @@ _COMMAND_ONLY: Final = (
 _STEP_TYPES: Final = frozenset(
     {"parallel", "command", "pipeline", "if_else", "parallel_for", "do_while", "sweep", "spark"}
 )
+_OF_NODES: Final = frozenset({"source", "type", "use_variants"})
 _PIPELINE_ONLY: Final = ("component", "job_definition")
 
 
@@ -71,10 +72,19 @@ def mistaken_for(document: Mapping[Any, Any]) -> tuple[str, str] | None:
             f"these are steps of a pipeline ({names}), without the pipeline",
             "write `type: pipeline` and `jobs:` above them and indent them, or leave out the name of a single step",
         )
-    nodes = document.get("nodes")
-    if isinstance(nodes, list) and any(isinstance(node, Mapping) and "source" in node for node in nodes):
+    if _is_flow(document):
         return (
-            "this is a flow of prompt flow (flow.dag.yaml), which calls language models for single requests; no job",
+            "this is a flow of prompt flow (flow.dag.yaml, flow.flex.yaml), which calls language models for single "
+            "requests; no job",
             "an entry script whose run() calls the flow for each item makes a job of it",
         )
     return None
+
+
+def _is_flow(document: Mapping[Any, Any]) -> bool:
+    """Return whether this is a flow of prompt flow, with or without an environment, variants or a schema."""
+    nodes = document.get("nodes")
+    if isinstance(nodes, list) and any(isinstance(node, Mapping) and _OF_NODES & node.keys() for node in nodes):
+        return True
+    is_flex = isinstance(document.get("entry"), str) and "entry_script" not in document
+    return is_flex or "/promptflow/" in str(document.get("$schema", "")).lower()

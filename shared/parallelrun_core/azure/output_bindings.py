@@ -79,7 +79,7 @@ def _output(name: str, value: Any, declared: Any, scope: PipelineScope, location
         if is_file and path.endswith("/"):
             scope.findings.note(location.at("path"), f"it is a folder, and the output a file: it is {name!r} in there")
             path += name
-        path = scope.findings.place(path, location.at("path"))
+        path = scope.findings.place(path, location.at("path"), is_output=True)
         fields |= _output_path(path, fields["type"], location, scope.findings)
     return fields | _asset_of(entry, below, kind, location, scope.findings)
 

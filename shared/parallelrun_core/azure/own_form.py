@@ -63,7 +63,7 @@ def _put_named(draft: Draft, location: DocumentLocation, findings: Findings) -> 
             for name, entry in fields["inputs"].items()
         }
     if isinstance(fields.get("output"), str):
-        fields["output"] = findings.place(fields["output"], location.at("output"))
+        fields["output"] = findings.place(fields["output"], location.at("output"), is_output=True)
     if isinstance(fields.get("outputs"), dict):
         fields["outputs"] = {
             name: _placed(entry, location.below("outputs", name), findings) for name, entry in fields["outputs"].items()
@@ -82,7 +82,7 @@ def _put_named(draft: Draft, location: DocumentLocation, findings: Findings) -> 
 def _placed(output: object, location: DocumentLocation, findings: Findings) -> object:
     """An output of our own form, at the location that stands for its path."""
     if isinstance(output, dict) and isinstance(output.get("path"), str):
-        return {**output, "path": findings.place(output["path"], location.at("path"))}
+        return {**output, "path": findings.place(output["path"], location.at("path"), is_output=True)}
     return output
 
 

@@ -31,6 +31,7 @@ from parallelrun_core.names.computes import NOTE
 from parallelrun_core.spec.data_defaults import ADDITIONS
 from parallelrun_core.spec.expressions import bound_name
 from parallelrun_core.spec.fields import MiniBatchSize, checked_file_name, checked_path
+from parallelrun_core.spec.job_checks import in_order
 from parallelrun_core.spec.problems import at
 from parallelrun_core.storage.location import in_datastore
 
@@ -68,6 +69,8 @@ class Config(DocumentPart):
     allowed_failed_percent: Annotated[float, Field(ge=0, le=100)] | None = None
     partition_keys: list[StrictStr] | None = None
     environment_variables: dict[str, StrictStr] | None = None
+
+    _keys_in_order = field_validator("partition_keys", mode="before")(in_order)
 
     @field_validator("output_action", mode="before")
     @classmethod

@@ -8,6 +8,7 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr, field_validator
 
 from parallelrun_core.azure.part import DocumentPart, Label, LabelledJob
 from parallelrun_core.spec.fields import MiniBatchSize
+from parallelrun_core.spec.job_checks import in_order
 
 _INT_MAX = 2**31 - 1
 
@@ -75,17 +76,12 @@ class V2Parallel(LabelledJob):
     is_deterministic: StrictBool | None = None
     task: dict[str, Any] | None = None
 
+    _keys_in_order = field_validator("partition_keys", mode="before")(in_order)
+
     @field_validator("mini_batch_size")
     @classmethod
     def _is_a_size(cls, value: str | None) -> str | None:
         MiniBatchSize.parse(value)
-        return value
-
-    @field_validator("partition_keys")
-    @classmethod
-    def _at_least_one(cls, value: list[str] | None) -> list[str] | None:
-        if value is not None and not value:
-            raise ValueError("must have at least one key; leave the field out to cut by mini_batch_size")
         return value
 
 

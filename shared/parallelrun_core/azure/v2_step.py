@@ -63,6 +63,9 @@ class StepReader(V2Reader):
         if isinstance(size := fields.get("mini_batch_size"), str) and _ZERO.fullmatch(size):
             self.findings.note(location.at("mini_batch_size"), f"{size} is read as not set, as by Azure ML")
             del fields["mini_batch_size"]
+        if fields.get("partition_keys") == []:
+            self.findings.note(location.at("partition_keys"), "[] is read as not set, as by Azure ML")
+            del fields["partition_keys"]
         is_open = not self._is_whole and (model is V2Component or raw.get("component") is not None)
         self.findings.validate(model, fields, location.pointer, HINTS, ignores_unknown=is_open)
         return fields

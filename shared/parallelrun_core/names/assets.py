@@ -130,8 +130,12 @@ class Names(Protocol):
         """
         ...
 
-    def place(self, text: str) -> str:
-        """The location that stands for another one here; mostly the same."""
+    def place(self, text: str, *, is_output: bool = False) -> str:
+        """The location that stands for another one here; mostly the same.
+
+        Args:
+            is_output: a job is to write there, where no uploads are.
+        """
         ...
 
 

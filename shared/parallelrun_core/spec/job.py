@@ -43,7 +43,7 @@ from parallelrun_core.spec.fields import (
     plain_outputs,
     without_nul,
 )
-from parallelrun_core.spec.job_checks import check_consistency, checked_variables, numbers_as_text
+from parallelrun_core.spec.job_checks import check_consistency, checked_variables, in_order, numbers_as_text
 from parallelrun_core.spec.notify import Notify, plain_notify
 from parallelrun_core.spec.problems import JOB_HINTS, problem_of
 from parallelrun_core.spec.secrets import Secret, named_secrets, reference_to, with_secrets
@@ -247,7 +247,7 @@ class JobSpec(Strict):
         if isinstance(value, str) and info.field_name == "input_data":
             value = [value]
         if not isinstance(value, list | tuple):
-            return value
+            return in_order(value)
         return tuple(bound_name(name, "inputs") if isinstance(name, str) else name for name in value)
 
     @field_validator("mini_batches_in_flight")

@@ -25,6 +25,17 @@ def numbers_as_text(variables: object) -> object:
     }
 
 
+def in_order(values: object) -> object:
+    """Return values unchanged whose order counts.
+
+    Raises:
+        ValueError: they are a set, which has none.
+    """
+    if isinstance(values, set | frozenset):
+        raise ValueError(f"must be a list, as a set has no order: {sorted(map(str, values))}")
+    return values
+
+
 def checked_variables(variables: dict[str, str]) -> dict[str, str]:
     """Return variables or tags unchanged.
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from azure.ai.ml import MLClient, load_job
+from azure.core.exceptions import HttpResponseError
 from azure.identity import DefaultAzureCredential
 
 ml_client = MLClient.from_config(credential=DefaultAzureCredential())
@@ -14,6 +15,14 @@ ml_client.jobs.download(hello.name, all=True, download_path="out-artifacts")
 assert Path("out-artifacts/artifacts/outputs/helloworld.txt").read_text() == "hello world\n"
 assert Path("out-artifacts/named-outputs/counts/counts.txt").read_text() == "1\n"
 assert not list(Path("out-artifacts/artifacts").rglob("counts.txt"))
+
+try:
+    ml_client.jobs.download(hello.name, output_name="count", download_path="out-none")
+except HttpResponseError as error:
+    assert f"job {hello.name} has no output 'count'" in str(error), str(error)
+    assert "counts" in str(error), str(error)
+else:
+    raise AssertionError("an output that the job doesn't have")
 
 ml_client.jobs.stream(steps.name)
 assert ml_client.jobs.get(steps.name).status == "Completed"

@@ -3,7 +3,14 @@
 from pathlib import Path
 
 from azure.ai.ml import Input, MLClient, command, load_component, load_job
-from azure.ai.ml.entities import AccountKeyConfiguration, AzureBlobDatastore, Environment, Model
+from azure.ai.ml.entities import (
+    AccountKeyConfiguration,
+    AzureBlobDatastore,
+    AzureDataLakeGen2Datastore,
+    AzureFileDatastore,
+    Environment,
+    Model,
+)
 from azure.core.exceptions import HttpResponseError
 from azure.identity import DefaultAzureCredential
 
@@ -91,6 +98,20 @@ assert ml_client.datastores.create_or_update(blobs).container_name == "container
 assert "verbs" in [each.name for each in ml_client.datastores.list()]
 ml_client.datastores.delete("verbs")
 assert "verbs" not in [each.name for each in ml_client.datastores.list()]
+lake = AzureDataLakeGen2Datastore(name="verbs_lake", account_name="account", filesystem="lake", description="deep")
+assert ml_client.datastores.create_or_update(lake).filesystem == "lake"
+assert ml_client.datastores.get("verbs_lake").type == lake.type
+assert "verbs_lake" in [each.name for each in ml_client.datastores.list()]
+ml_client.datastores.delete("verbs_lake")
+key = AccountKeyConfiguration(account_key="c2VjcmV0")
+files = AzureFileDatastore(name="verbs_files", account_name="account", file_share_name="share", credentials=key)
+try:
+    ml_client.datastores.create_or_update(files)
+except HttpResponseError as error:
+    assert "ParallelRun has no datastores of type 'AzureFile'" in str(error), str(error)
+    assert "docs/storage.md" in str(error), str(error)
+else:
+    raise AssertionError("a file share")
 blobs.credentials = AccountKeyConfiguration(account_key="c2VjcmV0")
 try:
     ml_client.datastores.create_or_update(blobs)

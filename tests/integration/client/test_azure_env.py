@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shutil
 import ssl
 import stat
@@ -18,6 +19,7 @@ import httpx
 import pytest
 
 from parallelrun.azure.certificate import Certificate
+from parallelrun.azure.fronts import running
 from tests.integration.api.server import ApiServer
 from tests.security.azure_target import ML, TOKEN
 
@@ -103,6 +105,21 @@ def test_a_front_says_when_its_server_is_away_and_ends_when_it_is_asked_to(redis
         assert "stopped" in azure_env(state, f"http://127.0.0.1:{server.port}", "--stop").stderr
         with client(variables) as http, pytest.raises(httpx.ConnectError):
             http.get(f"{variables['AZUREML_DEV_URL_MFE']}/discovery")
+
+
+def test_a_front_ends_though_a_client_keeps_its_connection_open(redis_url: str, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    with server_with_front(state, tmp_path / "root", redis_url) as (server, variables), client(variables) as http:
+        discovery = f"{variables['AZUREML_DEV_URL_MFE']}/discovery"
+        assert http.get(discovery).status_code == 200  # httpx keeps the connection
+        (folder,) = (path.parent for path in (state / "parallelrun" / "azure").glob("*/front.json"))
+        front = running(folder)
+        assert front is not None
+        ended = os.pidfd_open(front.pid)
+        assert "stopped" in azure_env(state, f"http://127.0.0.1:{server.port}", "--stop").stderr
+        assert not (folder / "front.json").exists()  # it has ended by itself, and has cleared up
+        assert select.select([ended], [], [], 60)[0], "the process has not ended"
+        os.close(ended)
 
 
 def test_a_certificate_is_renewed_before_it_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

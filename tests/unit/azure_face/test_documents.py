@@ -88,6 +88,22 @@ def test_the_name_of_a_compute_stays_as_it_is(compute: str) -> None:
     assert node(computeId=compute)["compute"] == compute
 
 
+def test_a_command_on_this_machine_has_the_variables_of_its_author() -> None:
+    sent = {
+        "jobType": "Command",
+        "command": "true",
+        "environmentVariables": {"A": "1", "AZUREML_COMPUTE_USE_COMMON_RUNTIME": "true"},
+        "resources": {"properties": {"IsLocal": {"IsLocal": True}}},
+    }
+
+    local = document_of(sent)
+    assert (local["compute"], local["environment_variables"]) == ("local", {"A": "1"})
+
+    elsewhere = document_of({**sent, "resources": {"instanceCount": 1}})
+    assert "compute" not in elsewhere
+    assert elsewhere["environment_variables"] == sent["environmentVariables"]
+
+
 def test_inputs_and_outputs_of_all_forms() -> None:
     step = node(
         inputs={

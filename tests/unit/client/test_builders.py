@@ -94,11 +94,17 @@ def test_a_step_takes_its_arguments_in_the_order_of_v1() -> None:
 
 
 def test_keys_that_are_text_are_refused_by_every_form() -> None:
-    for wrong_keys in ("store", {"store": 1}):
+    for wrong_keys in ("store", {"store": 1}, {"store", "brand"}, frozenset({"store"})):
         with pytest.raises(InvalidInput, match="partition_keys"):
             read_spec(function(mini_batch_size=None, partition_keys=wrong_keys)(files="data"))
         with pytest.raises(InvalidInput, match="partition_keys"):
             read_spec({"entry_script": "a.py", "inputs": "data", "partition_keys": wrong_keys})
+
+
+def test_no_keys_are_refused_by_v1_and_read_as_not_set_by_v2() -> None:
+    assert wrong(partition_keys=[], mini_batch_size=None) == {"partition_keys"}
+    read = read_spec(function(mini_batch_size="2", partition_keys=[])(files="data"))
+    assert (read.job.partition_keys, read.job.mini_batch_size) == ((), 2)
 
 
 def test_keys_and_a_size_exclude_each_other() -> None:

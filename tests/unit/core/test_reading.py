@@ -175,6 +175,10 @@ STEP = {"type": "parallel", "inputs": {}, "task": {"type": "run_function"}}
     ({"predict": STEP}, "these are steps of a pipeline (predict), without the pipeline"),
     ({"prepare": {"type": "command", "command": "true"}, "predict": STEP}, "(prepare, predict)"),
     ({"inputs": {"q": {"type": "string"}}, "nodes": [{"name": "a", "type": "llm", "source": {}}]}, "prompt flow"),
+    ({"nodes": [{"name": "a", "use_variants": True}], "node_variants": {}}, "flow.dag.yaml"),
+    ({"nodes": [{"name": "a", "type": "python", "inputs": {}}], "environment": {"image": "x"}}, "flow.dag.yaml"),
+    ({"$schema": "https://azuremlschemas.azureedge.net/promptflow/latest/Flow.schema.json"}, "prompt flow"),
+    ({"entry": "chat:answer", "environment": {"python_requirements_txt": "r.txt"}}, "flow.flex.yaml"),
 ])  # fmt: skip
 def test_what_is_taken_for_a_job_is_refused_by_its_name(document: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidInput) as caught:

@@ -553,8 +553,9 @@ def test_numbers_in_environment_variables_are_taken_as_their_text() -> None:
     given = {"A": 5, "B": 0.5, "C": "x"}
     spec = JobSpec.parse({"entry_script": "a.py", "inputs": "/x", "environment_variables": given})
     assert spec.environment_variables == {"A": "5", "B": "0.5", "C": "x"}
-    with pytest.raises(InvalidInput, match="/environment_variables/A: must be a string"):
+    with pytest.raises(InvalidInput, match="/environment_variables/A: must be a string") as caught:
         JobSpec.parse({"entry_script": "a.py", "inputs": "/x", "environment_variables": {"A": True}})
+    assert [problem.hint for problem in caught.value.problems] == ['in quotes it is one: "true"']
 
 
 def test_items_are_not_run_apart_of_jobs_with_several_mini_batches_in_flight() -> None:

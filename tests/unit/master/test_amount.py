@@ -25,3 +25,9 @@ def test_an_amount_is_never_none_where_there_are_tables(
     amount.add([Piece(b"/a", *each) for each in rows], counts_rows=True)
     amount.add([Piece(b"/a", *each) for each in sizes], counts_rows=False)
     assert (amount.words(items), amount.total(items)) == (words, total)
+
+
+def test_ranges_of_bytes_whose_rows_are_counted_add_up_to_rows() -> None:
+    amount = TableAmount()
+    amount.add([Piece(b"/a.csv", 0, 4096, rows=100), Piece(b"/a.csv", 4096, 5000, rows=23)], counts_rows=False)
+    assert (amount.words(0), amount.total(0)) == ("123 rows", "123")

@@ -56,6 +56,7 @@ def test_csv_with_newlines_in_quotes_comes_back_whole(
     if isinstance(size, str):
         assert [len(frame) for frame in cut.frames[:-1]] == [int(size[5:])] * (len(cut.frames) - 1)
         assert [piece.first_row for piece in cut.pieces] == list(range(0, len(rows), int(size[5:])))
+        assert [piece.rows for piece in cut.pieces] == [len(frame) for frame in cut.frames]
 
 
 @given(

@@ -38,6 +38,11 @@ _GROUPS: Final = (
 )
 """Fields of fields, in which the client sends null for what is not set."""
 _DEFAULT_OUTPUT: Final = "default"
+_LOCAL: Final = "local"
+_IS_LOCAL: Final = "IsLocal"
+"""What the client sends among the properties of a command's resources in place of `compute: local`."""
+_OF_LOCAL: Final = "AZUREML_COMPUTE_USE_COMMON_RUNTIME"
+"""A variable that it adds to those of such a command."""
 _MAX_DEPTH: Final = 12
 _LABELS: Final = {"displayName": "display_name", "experimentName": "experiment_name", "description": "description"}
 
@@ -99,13 +104,18 @@ def _command(sent: Mapping[str, Any]) -> dict[str, Any]:
     limits = _mapping(sent.get("limits"), "limits")
     timeout = limits.get("timeout")
     distribution = sent.get("distribution")
+    variables = dict(_mapping(sent.get("environmentVariables"), "environmentVariables"))
+    compute = shortened(str(sent["computeId"])) if sent.get("computeId") else None
+    if compute is None and _IS_LOCAL in _mapping(resources.get("properties"), "resources/properties"):
+        compute = _LOCAL
+        variables.pop(_OF_LOCAL, None)
     return {
         "type": "command",
         "command": sent.get("command"),
         "code": _id(sent.get("codeId")),
         "environment": _id(sent.get("environmentId")),
-        "environment_variables": sent.get("environmentVariables") or None,
-        "compute": shortened(str(sent["computeId"])) if sent.get("computeId") else None,
+        "environment_variables": variables or None,
+        "compute": compute,
         "inputs": {name: _not_a_type(value) for name, value in _inputs(sent.get("inputs")).items()} or None,
         "outputs": outputs or None,
         "resources": {"instance_count": count} if count else None,

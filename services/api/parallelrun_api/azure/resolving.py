@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 from parallelrun_api.azure.asset_store import ANONYMOUS
 from parallelrun_api.azure.auth import BLOBS
-from parallelrun_api.azure.blobs.names import OF_UPLOADS, UPLOADS, checked_blob, checked_container
+from parallelrun_api.azure.blobs.names import UPLOADS, checked_blob, checked_container
 from parallelrun_api.azure.documents import component_document
 from parallelrun_api.azure.ids import version_of
 from parallelrun_api.azure.outputs import output_place
@@ -59,22 +59,23 @@ class FaceNames:
             created=record["created"],
         )
 
-    def place(self, text: str) -> str:
-        """The location that stands for another one: of an upload, the file or folder that has it."""
+    def place(self, text: str, *, is_output: bool = False) -> str:
+        """The location that stands for another one: of an upload that is to be read, the file or folder that has it.
+        Where jobs write is among the users' own files, whatever was uploaded to the same path."""
         if (job_output := job_output_in(text)) is not None:
             return job_output.within(output_place(self._face, job_output.job, job_output.output))
         location = location_of(text)
-        if datastore_of(location.path) == DEFAULT_DATASTORE:
+        if datastore_of(location.path) == DEFAULT_DATASTORE and not is_output:
             path = location.path.partition("/paths/")[2]
             uploaded = self.uploaded(path)
-            if path.startswith(OF_UPLOADS) or (os.path.lexists(uploaded) and path.strip("/")):
+            if path.strip("/") and os.path.lexists(uploaded):
                 return uploaded
         parts = urlsplit(text)
         inside = parts.path.partition(BLOBS)[2].removeprefix(f"{ACCOUNT}/") if parts.scheme == "https" else ""
         if inside:
             container, _, blob = unquote(inside).partition("/")
             return str(self._blobs.file(checked_container(container), checked_blob(blob) if blob else ""))
-        return self._others.place(text)
+        return self._others.place(text, is_output=is_output)
 
     def uploaded(self, path: str) -> str:
         """Return where a path is that the client has uploaded to the default datastore."""

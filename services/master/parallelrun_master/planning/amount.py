@@ -30,7 +30,9 @@ class TableAmount:
         """
         for piece in pieces:
             length = piece.end - piece.start
-            if piece.end < 0:
+            if piece.rows >= 0:
+                self.rows += piece.rows
+            elif piece.end < 0:
                 self.has_more = True
             elif counts_rows:
                 self.rows += length

@@ -101,6 +101,8 @@ class RecordCutter:
         """Of the piece that is being filled."""
         self._row = 0
         """Index of its first row."""
+        self._end_row = 0
+        """Index of the row after the last wanted one so far."""
         self._has_sound_quotes = True
         """Of the blocks in which it is."""
         self._end: int | None = None
@@ -116,13 +118,14 @@ class RecordCutter:
         row_range = self._window.next(len(starts))
         self._has_sound_quotes &= starts.has_sound_quotes
         for rank in self._cuts(starts, row_range):
-            begin = starts[rank]
+            begin, row = starts[rank], self._window.seen + rank - self._window.first
             if self._begin is not None:
-                yield self._piece(begin)
+                yield self._piece(begin, row)
             self._begin, self._has_sound_quotes = begin, starts.has_sound_quotes
-            self._row = self._window.seen + rank - self._window.first
+            self._row = row
         if self._begin is not None and self._end is None and row_range.stop < len(starts):
             self._end = starts[row_range.stop]
+        self._end_row = self._window.seen + row_range.stop - self._window.first
         self._window.seen += len(starts)
 
     def _cuts(self, starts: Offsets, row_range: range) -> Iterable[int]:
@@ -142,13 +145,13 @@ class RecordCutter:
             yield rank
             rank = starts.before((starts[rank] // self._size + 1) * self._size)
 
-    def _piece(self, end: int) -> Piece:
+    def _piece(self, end: int, end_row: int) -> Piece:
         return Piece(
-            self._path, self._begin or 0, end, is_aligned=True, first_row=self._row, remote=self._remote,
-            has_sound_quotes=self._has_sound_quotes,
+            self._path, self._begin or 0, end, is_aligned=True, first_row=self._row, rows=end_row - self._row,
+            remote=self._remote, has_sound_quotes=self._has_sound_quotes,
         )  # fmt: skip
 
     def finish(self, end: int) -> Iterator[Piece]:
         """The last piece of the file, which ends at `end`."""
         if self._begin is not None:
-            yield self._piece(end if self._end is None else self._end)
+            yield self._piece(end if self._end is None else self._end, self._end_row)

@@ -180,6 +180,9 @@ def turns_of_while(loop: RawLoop, node: DoWhile, scope: PipelineScope) -> Turns:
         declaration = {name: declared[name]} if name in declared else None
         fields = bindings.step_inputs(raw, declaration, first, loop.body.location.below("inputs")).get(name)
         if fields is None:
+            if not scope.findings.problems:
+                message = f"the optional input {name!r} has no value for the first turn, and later ones have it"
+                scope.findings.wrong(loop.body.location.at("inputs", name), message, "give it one, or don't map to it")
             continue
         if (later := first.later.get(name)) is None:
             inputs[name] = fields

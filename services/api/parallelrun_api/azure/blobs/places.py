@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -21,13 +23,15 @@ from parallelrun_api.azure.blobs.names import (
     STDERR_LOG,
     STDOUT_LOG,
     UPLOADS,
+    checked_blob,
     checked_container,
 )
 from parallelrun_api.azure.blobs.store import check_is_file
-from parallelrun_api.azure.outputs import served_output
+from parallelrun_api.azure.outputs import output_place, served_output, types_of
 from parallelrun_api.views.downloads import Content, OpenFile
 from parallelrun_api.views.files import ServedFolder
-from parallelrun_core.errors import NotFound, UnsafePath
+from parallelrun_core.errors import InvalidInput, NotFound, UnsafePath
+from parallelrun_core.storage.location import is_url
 
 if TYPE_CHECKING:
     from parallelrun_api.azure.face import Face
@@ -39,6 +43,10 @@ _JOINED: Final = {
     STDERR_LOG: re.compile(r"user/stderr/.*"),
 }
 """Logs that are made of others when they are asked for."""
+
+
+_OUTPUT: Final = re.compile(rf"(?:({OF_OUTPUTS})|(azureml/|dataset/))(?P<job>[^/]+)/(?P<output>[^/]+)/")
+"""Where the client lists the files of an output: of one that it was told of, or where some job might have it."""
 
 
 class BlobPlace(NamedTuple):
@@ -72,7 +80,13 @@ def _file(fd: int, blob: str) -> OpenFile:
 
 
 def files(face: Face, container: str, prefix: str, after: str) -> Iterator[FileEntry]:
-    """The files of a container whose names begin with a prefix and come after another name, by name."""
+    """The files of a container whose names begin with a prefix and come after another name, by name.
+
+    Raises:
+        InvalidInput: the client looks there for an output that the job doesn't have, or that is in an object store: an
+            empty list would be a download of nothing, without a word.
+    """
+    _check_output(face, container, prefix)
     try:
         place = _of_job(face, container, prefix) or _uploaded(face, container, prefix)
     except (NotFound, UnsafePath):
@@ -83,6 +97,25 @@ def files(face: Face, container: str, prefix: str, after: str) -> Iterator[FileE
             yield msgspec.structs.replace(entry, path=name)
         elif name > prefix and not name.startswith(prefix):
             return
+
+
+def _check_output(face: Face, container: str, prefix: str) -> None:
+    output = _OUTPUT.match(prefix) if container == UPLOADS else None
+    if output is None:
+        return
+    with suppress(NotFound, UnsafePath):
+        if output[2] and os.path.lexists(face.blobs.file(container, checked_blob(output[0]))):
+            return
+        name = output["job"]
+        job_id = face.names.job_id(name)
+        if output[2]:
+            names = ", ".join(types_of(face, job_id, name)) or "none"
+            message = f"job {name[:80]} has no output {output['output'][:80]!r}"
+            raise InvalidInput.at("/output_name", message, f"its outputs are: {names}")
+        place = output_place(face, name, output["output"])
+        if is_url(place):
+            message = f"the output {output['output'][:80]!r} is in an object store, at {place}"
+            raise InvalidInput.at("/output_name", message, "fetch it from there")
 
 
 def logs_by_name(face: Face, job_id: str, most: int) -> list[str]:
