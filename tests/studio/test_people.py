@@ -198,3 +198,13 @@ def test_what_somebody_has_sent_from_the_page_keeps_nobody_else_from_sending_it(
             opened.open("/jobs")
             opened.page.get_by_role("button", name="Run the example job").click()
             opened.page.get_by_role("heading", name="first-job").wait_for()
+
+
+def test_a_name_that_somebody_has_taken_keeps_nobody_from_the_example_job(opened: Tab) -> None:
+    nothing = {"items": [], "total": 0, "by_state": {}, "next_page_token": None}
+    taken = {"type": "about:blank", "title": "Not allowed", "status": 403, "code": "not_allowed", "detail": "of bert"}
+    opened.page.route("**/v1/job-summaries*", lambda route: route.fulfill(json=nothing))
+    opened.page.route("**/v1/assets/data/first-job/versions/1", lambda route: route.fulfill(status=403, json=taken))
+    opened.open("/jobs")
+    opened.page.get_by_role("button", name="Run the example job").click()
+    opened.page.get_by_role("heading", name="first-job").wait_for()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,8 +15,9 @@ from tests.integration.api import test_previews as previews
 from tests.integration.api.conftest import Site
 from tests.security import test_access as access
 from tests.security import test_people as with_others
-from tests.twins.sabotage import expect_failure, without
+from tests.twins.sabotage import always, expect_failure, replaced, without
 from tests.unit.api import test_lanes as lanes
+from tests.unit.api import test_sessions as sessions
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -154,3 +156,12 @@ def test_another_door_where_everybody_changes_everything_is_found(redis_url: str
 def test_a_server_that_believes_any_token_in_its_root_is_found(redis_url: str, tmp_path: Path) -> None:
     with expect_failure():
         people.check_forged(redis_url, tmp_path / "root", without="api.sealed_tokens")
+
+
+@pytest.mark.parametrize(
+    "proof",
+    [sessions.test_a_code_is_of_one_token_and_not_of_its_name, sessions.test_what_comes_of_a_session_ends_with_it],
+)
+def test_a_link_that_outlives_its_token_or_its_session_is_found(proof: Callable[[Path], None], tmp_path: Path) -> None:
+    with replaced("parallelrun_api.http.sessions:Sessions._is_good", always(True)), expect_failure():
+        proof(tmp_path)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import quote
 
+from parallelrun.errors import ApiError
 from parallelrun.http.transport import Transport
 from parallelrun.models import Asset
 from parallelrun.resources.resource import as_model, pages
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 _PATH: Final = "/v1/assets"
 _PAGE: Final = 200
 _UPLOAD_TIMEOUT_S: Final = 600.0
+_TAKEN: Final = ("not_allowed", "conflict")
+"""Codes of errors of who sends other content under a name that somebody has."""
 
 Definition = Mapping[str, Any] | str | Path
 
@@ -145,12 +148,14 @@ class Assets:
         return as_model(answer, Asset)
 
     def send_code(self, source: Path | CodeSource, dockerfile: str = "") -> str:
-        """Send the code of a component; returns what its document has for it.
+        """Send the code of a component; returns what its document has for it. It is called by its content, or, if
+        somebody has taken that name for other code, by what nobody foretells.
 
         Args:
             dockerfile: what is sent is what an image is built of, by this Dockerfile in the folder.
         """
         from hashlib import sha256
+        from secrets import token_hex
 
         from parallelrun.packaging.code import zip_context, zip_sources
         from parallelrun_core.code.source import CodeSource
@@ -167,14 +172,19 @@ class Assets:
             digest = sha256()
             while chunk := content.read(1 << 20):
                 digest.update(chunk)
-            name = f"code-{digest.hexdigest()[:32]}"
-            answer = self._transport.request(
+            send = partial(
+                self._transport.request,
                 "PUT",
-                _path("code", name, "versions", "1"),
                 body=_body({}, content),
                 idempotent=True,
                 read_timeout_s=_UPLOAD_TIMEOUT_S,
             )
+            try:
+                answer = send(_path("code", f"code-{digest.hexdigest()[:32]}", "versions", "1"))
+            except ApiError as error:
+                if error.code not in _TAKEN:
+                    raise
+                answer = send(_path("code", f"code-{token_hex(16)}", "versions", "1"))
         return str(as_model(answer, Asset).content["path"])
 
 

@@ -12,6 +12,7 @@ from tests.security.attack import Attack, NotPlayable, Target
 from tests.security.attacks.people import two_people
 from tests.security.target import ONE
 
+_PAGE: Final = "X-ParallelRun-Page"
 _CLEARED_UP_S: Final = 60.0
 _ML: Final = "https://ml.azure.com"
 _WORKSPACE: Final = "/azure/subscriptions/s/resourceGroups/g/providers/Microsoft.MachineLearningServices/workspaces/w"
@@ -54,6 +55,19 @@ def _signed_out(target: Target) -> str:
         browser.delete("/v1/session").raise_for_status()
         status = thief.get("/v1/jobs", headers=shown).status_code
         return f"after signing out, a cookie is answered with {status}" if status != 401 else ""
+
+
+def _from_a_cookie(target: Target) -> str:
+    """Make links with a cookie that somebody has left behind, and use one of them, before they sign out."""
+    with _browser(target) as browser, _browser(target) as thief, _browser(target) as later:
+        browser.post("/v1/session", json={"token": target.token}).raise_for_status()
+        shown = {"Cookie": "; ".join(f"{name}={value}" for name, value in browser.cookies.items()), _PAGE: "1"}
+        codes = [browser.post("/v1/session:code", headers=shown).raise_for_status().json()["code"] for _ in range(2)]
+        thief.post("/v1/session", json={"code": codes[0]}).raise_for_status()
+        assert thief.get("/v1/jobs").status_code == 200
+        browser.delete("/v1/session").raise_for_status()
+        statuses = thief.get("/v1/jobs").status_code, later.post("/v1/session", json={"code": codes[1]}).status_code
+        return f"after signing out, links made before are answered with {statuses}" if {*statuses} != {401} else ""
 
 
 def _link_again(target: Target) -> str:
@@ -117,6 +131,46 @@ def _by_the_other_door(target: Target) -> str:
         return "; ".join(answered)
 
 
+def _handed_out(target: Target) -> str:
+    """Show what a server has handed out for a token that was taken back since: a cookie, a link, a token and a
+    signature of the door for another client; also where another token has its name."""
+    with HttpUser(target.url, target.token) as admin, _browser(target) as browser:
+        made = admin.client.put("/v1/tokens/mallory", json={"scopes": ["submit"], "replace": True})
+        if made.status_code != 201:
+            raise NotPlayable("this server makes no tokens")
+        try:
+            token = made.json()["token"]
+            browser.post("/v1/session", json={"token": token}).raise_for_status()
+            answer = browser.post("/v1/session:code", headers={"Authorization": f"Bearer {token}"})
+            code = answer.raise_for_status().json()["code"]
+            handed_out = browser.get(f"/azure/identity?resource={_ML}", headers={"X-IDENTITY-HEADER": token})
+            bearer = {"Authorization": f"Bearer {handed_out.raise_for_status().json()['access_token']}"}
+            signed = browser.post(f"{_WORKSPACE}/datastores/workspaceblobstore/listSecrets", json={}, headers=bearer)
+            signature = signed.raise_for_status().json()["sasToken"]
+            listing = f"/azure/blob/store/azureml-blobstore?restype=container&comp=list&{signature}"
+
+            def statuses() -> dict[str, int]:
+                return {
+                    "a cookie": browser.get("/v1/jobs").status_code,
+                    "a token of the other door": browser.get(f"{_WORKSPACE}/jobs", headers=bearer).status_code,
+                    "a signature": browser.get(listing).status_code,
+                }
+
+            assert set(statuses().values()) == {200}, statuses()
+            for changed in (
+                admin.client.put("/v1/tokens/mallory", json={"scopes": ["submit"], "replace": True}),
+                admin.client.delete("/v1/tokens/mallory"),
+            ):
+                changed.raise_for_status()
+                link = browser.post("/v1/session", json={"code": code})
+                after = {**statuses(), "a link": link.status_code}
+                if open_still := {what: status for what, status in after.items() if status not in (401, 403)}:
+                    return f"after {changed.request.method} of its token: {open_still}"
+        finally:
+            admin.client.delete("/v1/tokens/mallory")
+    return ""
+
+
 def _of_the_cluster(target: Target) -> str:
     """Change, as somebody who may only submit, what all jobs of the cluster depend on."""
     with two_people(target) as (_, thief):
@@ -150,9 +204,11 @@ def _browser(target: Target) -> httpx.Client:
 ATTACKS: list[Attack] = [
     Attack("a name of somebody else for this server", _foreign_host),
     Attack("a cookie of somebody who has signed out", _signed_out),
+    Attack("links made with a cookie of somebody who has signed out", _from_a_cookie),
     Attack("a link to sign in that somebody has used", _link_again),
     Attack("what there was of a job that is deleted", _deleted),
     Attack("a datastore of the cluster, by the door for another client", _by_the_other_door),
+    Attack("what was handed out for a token that was taken back", _handed_out),
     Attack("what all jobs depend on, by who may only submit", _of_the_cluster),
     Attack("the token in the folder that all share", _token_in_root),
 ]

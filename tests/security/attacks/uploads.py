@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import secrets
+import tempfile
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import httpx
 
+from parallelrun import Client
+from parallelrun.errors import ApiError
+from parallelrun.packaging.code import zip_sources
+from parallelrun.resources.assets import Assets
+from parallelrun_core.code.source import CodeSource
 from tests.acceptance.http_user import HttpUser, zip_of
 from tests.security.attack import Attack, Target
 from tests.security.attacks.archives import EVIL, archive
@@ -136,6 +144,29 @@ def _code_of_others(target: Target) -> str:
     return ""
 
 
+def _names_of_content(target: Target) -> str:
+    """Take the name by which somebody's client will call their code, which whoever knows the code foretells."""
+    with (
+        two_people(target) as (victim, thief),
+        tempfile.TemporaryDirectory() as here,
+        Client(target.url, victim.user.token) as client,
+    ):
+        (Path(here) / "entry.py").write_text(f"# {secrets.token_hex(8)}\n{_GOOD['entry.py']}")
+        with zip_sources({"": CodeSource(Path(here))}) as content:
+            name = f"code-{hashlib.sha256(content.read()).hexdigest()[:32]}"
+        files = _form({}, zip_of({"entry.py": "evil"}))
+        evil = thief.user.client.put(f"/v1/assets/code/{name}/versions/1", files=files).raise_for_status()
+        assets = client.assets("code")
+        assert isinstance(assets, Assets)
+        try:
+            sent = assets.send_code(Path(here))
+        except ApiError as error:
+            return f"the code can't be sent any more: {error}"
+        if sent == evil.json()["content"]["path"]:
+            return "somebody else's code was taken for one's own"
+        return "" if assets.send_code(Path(here)) == sent else "the code can be sent only once"
+
+
 _OUT: Final = (
     "../{root}", "..%2f..%2ftokens", "%2e%2e/%2e%2e/jobs/{job}/job.json", "..", "./x", "a/../../x", "..%5cx",
     "%252e%252e/x", "", "{container}%00/x", "{container}/../x", "{container}/%2e%2e/%2e%2e/jobs/{job}/job.json",
@@ -247,6 +278,7 @@ def _downloads_that_lead_elsewhere(target: Target) -> str:
 ATTACKS: list[Attack] = [
     Attack("code from the page that leads elsewhere", _code_that_leads_elsewhere),
     Attack("what somebody else has sent from the page", _code_of_others),
+    Attack("the name of somebody's code, taken before they send it", _names_of_content),
     Attack("a component of somebody else and its code", _components_of_others),
     Attack("downloads of components that lead elsewhere", _downloads_that_lead_elsewhere),
 ]

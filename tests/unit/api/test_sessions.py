@@ -142,3 +142,31 @@ def test_a_cookie_with_anything_in_it_is_none(sent: str, tmp_path: Path) -> None
     for each in (headers, quoted):
         with pytest.raises(Unauthorized):
             Sessions(Token("secret"), tmp_path).admit("GET", each)
+
+
+def test_a_code_is_of_one_token_and_not_of_its_name(tmp_path: Path) -> None:
+    sessions = Sessions(Token("secret"), tmp_path)
+    browser = {b"host": b"127.0.0.1:8080"}
+    code, _ = sessions.new_code("default", {**browser, b"authorization": b"Bearer secret"})
+
+    sessions.token = Token("another")
+
+    with pytest.raises(Unauthorized, match="Get another one"):
+        sessions.redeemed(code, browser)
+
+
+def test_what_comes_of_a_session_ends_with_it(tmp_path: Path) -> None:
+    sessions = Sessions(Token("secret"), tmp_path)
+    browser = {b"host": b"127.0.0.1:8080"}
+    shown = [{**browser, b"cookie": cookie(sessions.new_cookie("default", browser)[1])}]
+    for _ in range(2):
+        code, _ = sessions.new_code("default", shown[-1])
+        shown.append({**browser, b"cookie": cookie(sessions.redeemed(code, browser)[1])})
+    unused, _ = sessions.new_code("default", shown[1])
+    assert all(sessions.of(each) is not None for each in shown)
+
+    sessions.ended(shown[1])
+
+    assert [sessions.of(each) is not None for each in shown] == [True, False, False]
+    with pytest.raises(Unauthorized, match="Get another one"):
+        sessions.redeemed(unused, browser)

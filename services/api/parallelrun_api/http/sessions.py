@@ -35,6 +35,9 @@ HEADER: Final = "X-ParallelRun-Page"
 """A page of another site can't send it without asking this server first, which never agrees."""
 _MOST_CODES: Final = 1000
 _MOST_CHARACTERS: Final = 1024
+_FROM: Final = "~"
+"""Between the ids of sessions of which each has begun with a code that the one before it asked for."""
+_MOST_AFTER_EACH_OTHER: Final = 10
 _USED: Final = (
     "This link was used in another browser, or is older than ten minutes. Get another one with `parallelrun job open`, "
     "or `parallelrun up` again, or sign in with a token."
@@ -49,6 +52,7 @@ class SignedIn(NamedTuple):
     ends: int
     """Seconds since the epoch."""
     session_id: str = ""
+    """That of the session from which it comes, if it began with a code that a browser asked for, and its own."""
 
 
 class _Code(NamedTuple):
@@ -58,8 +62,12 @@ class _Code(NamedTuple):
     ends: int
     until: int
     """Time when the session ends that it begins, at the latest."""
+    mac: bytes
+    """Made with the token: another one may have its name by now."""
     session_id: str = ""
     """The session that has begun with it; empty: none yet."""
+    asked_by: str = ""
+    """The session of the browser that has asked for it; empty: none."""
 
 
 class Sessions:
@@ -77,15 +85,18 @@ class Sessions:
         self._lock = Lock()
         self._codes: dict[str, _Code] = {}
 
-    def new_cookie(self, name: str, headers: Mapping[bytes, bytes], until: int | None = None) -> tuple[SignedIn, str]:
+    def new_cookie(
+        self, name: str, headers: Mapping[bytes, bytes], until: int | None = None, asked_by: str = ""
+    ) -> tuple[SignedIn, str]:
         """A session for who has shown the token of this name, and the header that sets its cookie.
 
         Args:
             until: when it ends at the latest.
+            asked_by: the session from which it comes, with whose end it ends, too.
         """
         now = int(self._clock())
         ends = min(now + SESSION_S, now + SESSION_S if until is None else until)
-        session = SignedIn(name, ends, secrets.token_urlsafe(12))
+        session = SignedIn(name, ends, f"{asked_by}{_FROM if asked_by else ''}{secrets.token_urlsafe(12)}")
         text = f"{_packed(name.encode())}.{session.ends}.{session.session_id}"
         cookie = f"{text}.{_packed(self._mac(name, text))}"
         return session, _header(headers, cookie, session.ends - now)
@@ -111,9 +122,12 @@ class Sessions:
             signature.encode(), _packed(self._mac(name, text)).encode()
         ):
             return None
-        if self._ended.has(session_id, int(ends)):
-            return None
-        return SignedIn(name, int(ends), session_id)
+        return None if self._has_ended(session_id, int(ends)) else SignedIn(name, int(ends), session_id)
+
+    def _has_ended(self, session_id: str, ends: int) -> bool:
+        """Return whether a session, or one from which it comes, was signed out. All of them would end at one time."""
+        parts = session_id.split(_FROM)
+        return any(self._ended.has(_FROM.join(parts[:count]), ends) for count in range(1, len(parts) + 1))
 
     def admit(self, method: str, headers: Mapping[bytes, bytes]) -> str:
         """The name of the token with which the browser has signed in.
@@ -135,16 +149,22 @@ class Sessions:
         Args:
             headers: of who asks for it. With a cookie, one gets no session that lasts longer than the cookie: else it
                 could be renewed for ever.
+
+        Raises:
+            Forbidden: the session comes of too many others.
         """
         code = secrets.token_urlsafe(18)
         now = int(self._clock())
         session = self.of(headers) if b"authorization" not in headers else None
+        asked_by = "" if session is None else session.session_id
+        if asked_by.count(_FROM) >= _MOST_AFTER_EACH_OTHER:
+            raise Forbidden("This browser was signed in by a long row of links: sign in with a token to make another.")
         until = now + CODE_S + SESSION_S if session is None else session.ends
         ends = min(now + CODE_S, until)
         with self._lock:
             while len(self._codes) >= _MOST_CODES:
                 del self._codes[next(iter(self._codes))]
-            self._codes[_hash(code)] = _Code(name, ends, until)
+            self._codes[_hash(code)] = _Code(name, ends, until, self._mac(name, code), asked_by=asked_by)
         return code, ends
 
     def redeemed(self, code: str, headers: Mapping[bytes, bytes]) -> tuple[SignedIn, str]:
@@ -161,7 +181,7 @@ class Sessions:
         present = self.of(headers)
         with self._lock:
             entry = self._codes.get(_hash(code))
-            if entry is None or entry.ends <= self._clock():
+            if entry is None or entry.ends <= self._clock() or not self._is_good(entry, code):
                 raise Unauthorized(_USED)
             if present is not None and present.session_id == entry.session_id:
                 return present, ""
@@ -176,8 +196,13 @@ class Sessions:
             self._codes[_hash(code)] = entry._replace(session_id=begun.session_id)
         return begun, cookie
 
+    def _is_good(self, entry: _Code, code: str) -> bool:
+        """Return whether the token is the one for which a code was made, and who asked for it is still signed in."""
+        is_of_its_token = hmac.compare_digest(entry.mac, self._mac(entry.token_name, code))
+        return is_of_its_token and not (entry.asked_by and self._has_ended(entry.asked_by, entry.until))
+
     def _begun(self, entry: _Code, headers: Mapping[bytes, bytes]) -> tuple[SignedIn, str]:
-        return self.new_cookie(entry.token_name, headers, entry.until)
+        return self.new_cookie(entry.token_name, headers, entry.until, entry.asked_by)
 
     def _mac(self, name: str, text: str) -> bytes:
         key = hmac.digest(self.token.secret_of(name) or b"", b"parallelrun session", hashlib.sha256)
