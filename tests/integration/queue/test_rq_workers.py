@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +40,24 @@ def wait_for_file(job_id):
 
 workers._SPARE_S = 0.5
 workers.RqWorkers(sys.argv[1], EntryKind("entries", "sleep"), wait_for_file, 3, listen_s=1).supervise(StopSignal())
+"""
+
+TWICE = """
+import os, sys, time
+from pathlib import Path
+from parallelrun_core.service.process import StopSignal
+from parallelrun_core.store.rq.entries import EntryKind
+from parallelrun_core.store.rq.workers import RqWorkers
+
+def wait_if_first(job_id):
+    try:
+        os.close(os.open(sys.argv[2] + ".begun", os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return  # as a leader of a job that is led
+    while not Path(sys.argv[2]).exists():
+        time.sleep(0.01)
+
+RqWorkers(sys.argv[1], EntryKind("entries", "sleep"), wait_if_first, 2, listen_s=1).supervise(StopSignal())
 """
 
 
@@ -96,6 +114,13 @@ def test_what_a_killed_worker_ran_ends_with_it(supervisor: psutil.Popen) -> None
     wait_for_end(entry)
 
 
+def wait_until(is_so: Callable[[], bool]) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
 def wait_for_workers(supervisor: psutil.Popen, count: int, *, entries: int = 0) -> None:
     until = time.monotonic() + PATIENCE_S
     while (len(supervisor.children()), len(supervisor.children(recursive=True))) != (count, count + entries):
@@ -128,6 +153,30 @@ def test_rq_workers_are_as_many_as_have_something_to_do_and_a_spare_one(
         finally:
             for each in [*supervisor.children(recursive=True), supervisor] if supervisor.is_running() else []:
                 each.kill()
+
+
+def test_an_entry_that_is_handed_out_twice_ends_without_an_error_and_leaves_nothing(
+    redis: Redis, redis_url: str, tmp_path: Path
+) -> None:
+    """As where the one who asks for a leader finds that the entry is neither in the queue nor begun."""
+    end, log = tmp_path / "end", tmp_path / "log"
+    entries = queue(redis, EntryKind("entries", "sleep"))
+    entries.enqueue("sleep", new_job_id(), job_id="twice")
+    command = [*with_this_process(), sys.executable, "-c", TWICE, redis_url, str(end)]
+    with log.open("wb") as output, psutil.Popen(command, stdout=output, stderr=output) as supervisor:
+        try:
+            wait_until((tmp_path / "end.begun").exists)
+            entries.push_job_id("twice")
+            wait_until(lambda: not redis.exists("rq:job:twice"))
+            end.touch()
+            wait_until(lambda: not any(worker.children() for worker in supervisor.children()))
+            supervisor.terminate()
+            assert supervisor.wait(PATIENCE_S) == 0
+        finally:
+            for each in [*supervisor.children(recursive=True), supervisor] if supervisor.is_running() else []:
+                each.kill()
+    assert "Error" not in log.read_text()
+    assert not redis.keys("rq:job:twice") + redis.keys("rq:executions:*")
 
 
 def test_what_a_worker_writes_of_its_entry_into_a_wiped_redis_keeps_no_leader_away(redis: Redis) -> None:

@@ -19,8 +19,10 @@ from typing import Final, cast
 
 import psutil
 from rq import Queue, Worker
-from rq.exceptions import StopRequested
+from rq.exceptions import InvalidJobOperation, StopRequested
+from rq.executions import Execution
 from rq.job import Job
+from rq.registry import StartedJobRegistry
 from rq.serializers import JSONSerializer
 
 from parallelrun_core.service.process import StopSignal, die_with_parent
@@ -112,6 +114,20 @@ class _Worker(Worker):
             return
         with self.exchange.running_entry():
             super().execute_job(job, queue)
+
+    def handle_job_success(
+        self, job: Job, queue: Queue, started_job_registry: StartedJobRegistry, execution: Execution
+    ) -> None:
+        """Take an entry as done also if another worker has removed it: an entry may be handed out twice, and of the
+        workers that have it, all but one end at once."""
+        try:
+            super().handle_job_success(job, queue, started_job_registry, execution)
+        except (InvalidJobOperation, ValueError):
+            with self.connection.pipeline() as pipeline:
+                self.cleanup_execution(job, pipeline=pipeline, execution=execution)
+                pipeline.execute()
+            if not self.connection.hexists(job.key, "status"):
+                self.connection.delete(job.key)  # of what was removed, this worker has written a part again
 
     def fork_work_horse(self, job: Job, queue: Queue) -> None:
         """Hold SIGTERM back until the new process has its own way with it: the worker's handler would swallow it."""
