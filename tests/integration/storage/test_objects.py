@@ -156,6 +156,28 @@ def test_a_folder_that_has_content_itself_is_refused_and_a_pattern_leaves_it_out
     assert listed(bucket.url("own/**")) == [bucket.url("own/a")]
 
 
+def test_a_folder_inside_that_has_content_itself_can_not_be_read_and_the_message_says_why(
+    server: ObjectServer, bucket: Bucket
+) -> None:
+    if isinstance(server, SeaweedFS):
+        pytest.skip("it refuses such objects")
+    bucket.put("in/sub/", b"abc")
+    bucket.put("in/sub/a", b"1")
+    files = STORAGE.files(bucket.url("in"))
+    found = {os.fsdecode(folder + b"/" + name): (files.versions or ())[at] for folder, names in files
+             for at, name in enumerate(names)}  # fmt: skip
+    assert sorted(found) == [bucket.url("in/sub"), bucket.url("in/sub/a")]
+    version = found[bucket.url("in/sub")]
+    words = r"in/sub: .*its key ends in '/', as no file's can; then rename that object, or leave it out by a pattern"
+    with pytest.raises(Missing, match=words):
+        STORAGE.whole(bucket.url("in/sub"), version)
+    with pytest.raises(Missing, match=words), STORAGE.open(bucket.url("in/sub"), version=version) as file:
+        file.read(1)
+    with pytest.raises(Missing, match=words):
+        STORAGE.copy(bucket.url("in/sub"), version, -1)
+    assert listed(bucket.url("in/*/*")) == [bucket.url("in/sub/a")]
+
+
 def test_an_object_that_is_also_a_folder_is_refused_with_both_meanings(bucket: Bucket) -> None:
     bucket.put("both", b"abc")
     bucket.put("both/a", b"1")

@@ -52,7 +52,7 @@ def copy(url: str, version: Version, fd: int, part: range | None = None) -> None
 
 
 def whole(url: str, version: Version) -> memoryview:
-    with metered(url, "get") as call, in_plain_words(url):
+    with metered(url, "get") as call, in_plain_words(url, is_listed=True):
         content = memoryview(_answer(url, version).bytes())
         call.bytes = len(content)
     if len(content) != version.size_bytes:
@@ -67,7 +67,7 @@ def _copy_range(url: str, version: Version, fd: int, part: range, first: int) ->
     """
     if not part:
         return
-    with metered(url, "get") as call, in_plain_words(url):
+    with metered(url, "get") as call, in_plain_words(url, is_listed=True):
         for chunk in _answer(url, version, part).stream(min_chunk_size=_CHUNK_BYTES):
             _write(fd, chunk, part.start - first + call.bytes)
             call.bytes += len(chunk)

@@ -90,7 +90,7 @@ class ObjectFile(io.RawIOBase):
             StoreError: the store doesn't give them.
             Replaced: there is another version now.
         """
-        with metered(self._url, "get") as call, in_plain_words(self._url):
+        with metered(self._url, "get") as call, in_plain_words(self._url, is_listed=True):
             data = self._ask(range(start, start + count))
             call.bytes = len(data)
         if len(data) != count:

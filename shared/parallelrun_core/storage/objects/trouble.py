@@ -27,6 +27,10 @@ _BUILDER_ERROR: Final = "builder error"
 UNENCRYPTED: Final = "plain http is for this machine only: use https, or set AWS_ALLOW_HTTP=true where it runs"
 _NO_ANSWER: Final = re.compile(r"Error performing \w+ (https?://[^/\s]+).*HTTP error: ([^\n]*)", re.DOTALL)
 _NOTHING: Final = "there is no such object"
+_NOT_BY_NAME: Final = (
+    "it was listed: either it was removed since then, or its key ends in '/', as no file's can; then rename that "
+    "object, or leave it out by a pattern"
+)
 _NO_PATH: Final = re.compile(r"Encountered object with invalid path: (.*?)(?:\n\nDebug source|\Z)", re.DOTALL)
 _NO_STORE: Final = re.compile(
     r"[Ii]nvalid (?:list|XML) response|Error (?:getting|parsing) list response", re.IGNORECASE
@@ -84,15 +88,19 @@ class in_plain_words:
 
     A class, as it is there once for each object: a generator would take a hundredth of what an object costs.
 
+    Args:
+        is_listed: the object is in a listing.
+
     Raises:
         StoreError: the store refused, or didn't answer in time.
         Replaced: it has another version.
     """
 
-    __slots__ = ("_url",)
+    __slots__ = ("_is_listed", "_url")
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, is_listed: bool = False) -> None:
         self._url = url
+        self._is_listed = is_listed
 
     def __enter__(self) -> None:
         return None
@@ -102,6 +110,8 @@ class in_plain_words:
     ) -> None:
         is_foreign = error is not None and not isinstance(error, StoreError | Replaced)
         translated = _told(error, self._url) if is_foreign and error is not None else None
+        if self._is_listed and isinstance(translated, Missing):
+            translated = Missing(translated.errno, f"{translated.strerror}; {_NOT_BY_NAME}", self._url)
         if translated is not None:
             try:
                 raise translated from error
