@@ -158,6 +158,10 @@ class Layout:
         """Return which range of those is which group."""
         return self.grouped(number) / "groups.jsonl"
 
+    def grouping_warnings(self, number: int) -> Path:
+        """The file with the warnings about the rows that were grouped."""
+        return self.grouped(number) / "warnings.json"
+
     def grouping(self, number: int, term: int | str) -> Path:
         """The folder in which a leader groups them."""
         return self.path / f"shuffling.{number}.{term}"

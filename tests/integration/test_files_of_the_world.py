@@ -118,7 +118,7 @@ Submit = Callable[..., JobResult]
 
 @pytest.fixture
 def submit(cluster: Cluster, tmp_path: Path) -> Submit:
-    def ended(step: str, files: Files, script: str = SCRIPT, **settings: Any) -> JobResult:
+    def ended(step: str | dict[str, Any], files: Files, script: str = SCRIPT, **settings: Any) -> JobResult:
         for name, content in files.items():
             (tmp_path / name).write_bytes(content)
         inputs = {"rows": {"path": str(tmp_path), "transformations": [step]}}
@@ -251,6 +251,23 @@ def test_files_of_the_world_that_are_damaged_are_one_failure_beside_groups(
     assert [json.loads(line) for line in cluster.output(result)] == rows
     assert result.progress.failed == 1
     assert f"b.{kind}" in (cluster.folder(result.job_id).logs / "user" / "error.txt").read_text()
+
+
+def test_files_of_the_world_whose_rows_are_grouped_are_warned_of_in_the_same_words(submit: Submit) -> None:
+    """The leader has the rows read before there are mini-batches; those of the groups say nothing again."""
+    rows = "".join(f"{n % 3},{n}\n" for n in range(300))
+    files = {"a.csv": f"k,v\n{rows}1,n/a\n0,none\n".encode(), "b.csv": b"v,k\n5,1\n", "c.csv": "k,v\n0,é\n".encode()}
+    step = {"read_delimited": {"encoding": "latin1", "on_mismatch": "null", "columns_by": "position"}}
+    plain, grouped = submit(step, files), submit(step, files, partition_keys=["k"])
+    assert grouped.state is JobState.COMPLETED, grouped.failure
+    assert grouped.progress.scheduled > 1
+    assert sorted(grouped.warnings) == sorted(plain.warnings)
+    for words in (
+        ("a.csv", "column 'v', line 302", "'n/a'", "2 values"),
+        ("b.csv", "by their position"),
+        ("c.csv", "UTF-8"),
+    ):
+        assert any(all(word in warning for word in words) for warning in grouped.warnings), (words, grouped.warnings)
 
 
 def test_files_of_the_world_of_which_ten_in_many_are_bad_are_named_each(cluster: Cluster, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from parallelrun_master.planning.formats import format_of
 from parallelrun_master.planning.shuffling import Shuffle
 from parallelrun_master.planning.table_cutting import TableCutter
 from parallelrun_worker.shuffle.chunks import ChunkReader
+from parallelrun_worker.tables.data_warnings import DataWarnings
 from parallelrun_worker.tables.table import Table
 
 KINDS = ("delimited", "json_lines", "parquet", "avro")
@@ -84,7 +85,7 @@ def check_readers(kind: str, folder: Path) -> None:
         with pytest.raises(PermissionError, match="jobs may not use") as refused:
             Table(dict(record), "").names()
         assert refused.value.filename == str(table.path)
-    reader = ChunkReader(dict(record), str(folder / "root" / "schema"))
+    reader = ChunkReader(dict(record), str(folder / "root" / "schema"), DataWarnings())
     with pytest.raises(PermissionError, match="jobs may not use"):
         reader.read(next(table.pieces()))
 

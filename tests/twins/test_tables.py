@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
@@ -76,6 +77,22 @@ def test_damaged_files_that_are_left_out_of_groups_are_found(monkeypatch: pytest
     monkeypatch.setattr(ChunkReader, "read", read)
     with expect_failure():
         grouping.test_files_that_are_damaged_are_one_failed_group_each_beside_the_others()
+
+
+def test_grouped_rows_of_which_nobody_is_told_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """With rows that are grouped without warnings, as they are read from groups; with a leader that tells of none."""
+    with monkeypatch.context() as of_reader:
+        of_reader.setattr(ChunkReader, "read", lambda self, piece, read=ChunkReader.read: _unheard(self, read, piece))
+        with expect_failure():
+            grouping.test_rows_that_are_grouped_are_warned_of_as_the_rows_of_any_table("leading zeros")
+    monkeypatch.setattr(input_cuts, "warnings_of", always(()))
+    with expect_failure():
+        grouping.test_a_leader_tells_of_the_rows_that_it_has_had_grouped(tmp_path)
+
+
+def _unheard(reader: ChunkReader, read: Callable[[ChunkReader, Piece], Keyed], piece: Piece) -> Keyed:
+    with reader._table.noting():
+        return read(reader, piece)
 
 
 def test_values_that_arrow_makes_fit_the_first_one_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

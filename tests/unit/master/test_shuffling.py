@@ -90,7 +90,7 @@ def test_only_a_whole_shuffle_counts(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert here.rows() == EXPECTED
     assert [path.name for path in sorted(here.folder.iterdir())] == ["schema.0.json", "shuffled.0"]
     assert sorted(path.name for path in (here.folder / rows_of(0)).parent.iterdir()) == [
-        "groups.jsonl", "rows", "sources.json",
+        "groups.jsonl", "rows", "sources.json", "warnings.json",
     ]  # fmt: skip
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 from parallelrun_core.mltable.plan import plan_input
 from parallelrun_core.spec.fields import Input, MiniBatchSize
 from parallelrun_master.planning.formats import format_of
-from parallelrun_master.planning.shuffling import read_groups, rows_of
+from parallelrun_master.planning.shuffling import read_groups, rows_of, warnings_of
 from parallelrun_master.planning.sources import Sources, paths_in
 from parallelrun_master.planning.table_cutting import TableCutter
 from parallelrun_worker.shuffle.__main__ import group
@@ -51,6 +51,8 @@ class Grouped:
                 "pieces": [(os.fsdecode(piece.path), *piece.rest) for piece in pieces if piece is not None],
             }
         )
+        self.warnings = warnings_of(job, 0)
+        """What the leader has been told."""
         self.table = Table(fields, str(job / "schema.0.json"))
         self.rows = (target / "rows").read_bytes()
         self.groups: list[tuple[tuple[str | None, ...], pd.DataFrame]] = []

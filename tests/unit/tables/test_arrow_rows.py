@@ -102,6 +102,19 @@ def test_arrow_rows_of_any_text_are_those_of_the_grammar(
         assert by_grammar is None or (fast is not None and by_grammar.found == fast.found)
 
 
+def test_arrow_rows_that_are_read_twice_for_a_step_are_warned_of_once(tmp_path: Path) -> None:
+    rows = "".join(f"{n}\n" for n in range(300))
+    (tmp_path / "a.csv").write_text(f"v\n{rows}n/a\né\n", encoding="utf-8")
+    step = {"read_delimited": {"encoding": "latin1", "on_mismatch": "null", "inference": "exact"}}
+    inputs = {"data": {"path": str(tmp_path / "a.csv"), "transformations": [step, {"filter": "col('v') != 'x'"}]}}
+    spec = read_job({"entry_script": "e.py", "inputs": inputs, "mini_batch_size": "1mb"}, folder=tmp_path).job
+    warnings = [
+        outcome_of(spec, tmp_path / f"job-{is_arrow}", is_arrow=is_arrow).warnings for is_arrow in (False, True)
+    ]
+    assert warnings[0] == warnings[1]
+    assert any("(2 values)" in warning for warning in warnings[0])
+
+
 @pytest.fixture(scope="module")
 def odd_cases() -> list[Case]:
     return list(cases(1))

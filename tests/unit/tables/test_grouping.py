@@ -5,18 +5,22 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pandas as pd
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from parallelrun_core.wire.data_warnings import DataWarning
 from parallelrun_worker.shuffle import sorting
 from parallelrun_worker.shuffle.keys import sortable, texts_of
+from tests.odd_files.reading import outcome_of, own_job
 from tests.unit.tables.cutting import Cut, folder_with, values
 from tests.unit.tables.grouping import Grouped
 
@@ -49,6 +53,68 @@ def test_files_that_are_damaged_are_one_failed_group_each_beside_the_others() ->
     found = Grouped(folder_with(text), ["read_delimited"], ["k"], keep_errors=True)
     assert {keys: values(frame) for keys, frame in found.groups} == {("1",): [(1, "x")], ("2",): [(2, "y"), (2, "z")]}
     assert [name for error in found.errors for name in text if name in error] == ["b.csv", "d.csv"]
+
+
+AZURE = {"inference": "azure", "on_mismatch": "null", "columns_by": "position"}
+MANY = "".join(f"{n % 3},{n}\n" for n in range(300))
+WARNED: dict[str, tuple[dict[str, str], list[Any], list[str]]] = {
+    "a value that doesn't fit": (
+        {"a.csv": f"k,v\n{MANY}1,n/a\n"}, [{"read_delimited": AZURE}], ["mismatch a.csv v 302"],
+    ),
+    "one in JSON": (
+        {"a.jsonl": "".join(f'{{"k": 1, "v": {n}}}\n' for n in range(300)) + '{"k": 2, "v": "n/a"}\n'},
+        [{"read_json_lines": {"on_mismatch": "null"}}], ["mismatch a.jsonl v 301"],
+    ),
+    "leading zeros": ({"a.csv": "k,v\nx,007\n"}, [{"read_delimited": AZURE}], ["leading_zero a.csv v 2"]),
+    "another header": (
+        {"a.csv": "k,v\n1,2\n", "b.csv": "v,k\n2,1\n"}, [{"read_delimited": AZURE}], ["header b.csv  0"],
+    ),
+    "another delimiter": (
+        {"a.csv": "k,v\n1,2\n", "b.csv": "k;v\n1;2\n2;3\n"}, ["read_delimited"], ["delimiter b.csv  0"],
+    ),
+    "a code page": ({"a.csv": "k,v\nx,é\n"}, [{"read_delimited": {"encoding": "latin1"}}], ["code_page a.csv  0"]),
+    "a header between rows": (
+        {"a.csv": f"k,v\n{MANY}k,v\n1,2\n"}, ["read_delimited"],
+        ["joined a.csv  302", "mismatch a.csv k 302", "mismatch a.csv v 302"],
+    ),
+    "an open quote": ({"a.csv": 'k,v\n1,"x\n2,y\n'}, ["read_delimited"], ["open_quote a.csv  2"]),
+    "a conversion, and a filter that leaves its row out": (
+        {"a.csv": "k,v\n1,x\n2,3\n"},
+        [
+            "read_delimited", {"convert_column_types": [{"columns": "v", "column_type": "int"}]},
+            {"filter": "col('v') > 0"},
+        ],
+        ["conversion a.csv v 0"],
+    ),
+}  # fmt: skip
+
+
+def told(found: Iterable[DataWarning], folder: Path) -> list[str]:
+    return sorted(f"{each.kind} {Path(each.file).relative_to(folder)} {each.column} {each.line}" for each in found)
+
+
+@pytest.mark.parametrize("case", WARNED)
+def test_rows_that_are_grouped_are_warned_of_as_the_rows_of_any_table(case: str) -> None:
+    files, steps, expected = WARNED[case]
+    folder = folder_with(files)
+    cut, grouped = Cut(folder, steps), Grouped(folder, steps, ["k"] if case != "an open quote" else ["v"])
+    of_table = msgspec.json.decode(cut.table.format.warnings.take(), type=list[DataWarning])
+    assert told(of_table, folder) == expected
+    assert grouped.warnings == of_table
+    assert not grouped.table.format.warnings, "who reads a group warns of its rows again"
+    assert not grouped.errors
+
+
+def test_a_leader_tells_of_the_rows_that_it_has_had_grouped(tmp_path: Path) -> None:
+    (folder := tmp_path / "in").mkdir()
+    (folder / "a.csv").write_text("k,v\nx,007\ny,8\n")
+    spec = own_job(folder, {"read_delimited": AZURE}, "1mb")
+    plain = outcome_of(spec, tmp_path / "plain")
+    by_keys = spec.model_copy(update={"partition_keys": ("k",), "mini_batch_size": None})
+    grouped = outcome_of(by_keys, tmp_path / "grouped")
+    assert (grouped.refused, grouped.rows) == ([], plain.rows)
+    assert grouped.warnings == plain.warnings
+    assert "'007' was read as 7" in grouped.warnings[0]
 
 
 @given(rows=st.lists(st.tuples(numbers, words), max_size=25), files=st.integers(1, 3), size=sizes)

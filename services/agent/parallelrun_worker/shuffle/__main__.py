@@ -17,6 +17,10 @@ from typing import Any, BinaryIO
 
 from parallelrun_worker.log_files import DISK_TROUBLE
 from parallelrun_worker.tables import grouped
+from parallelrun_worker.tables.data_warnings import DataWarnings
+
+_MOST_WARNINGS = 200
+"""About different columns and files; the others are counted."""
 
 
 def main() -> int:
@@ -56,7 +60,8 @@ def group(config: dict[str, Any]) -> int:
     from parallelrun_worker.shuffle.sorting import Keyed, sort
 
     folder, keys = config["folder"], config["plan"]["keys"]
-    reader = ChunkReader(config["plan"], config["schema"])
+    warnings = DataWarnings(_MOST_WARNINGS)
+    reader = ChunkReader(config["plan"], config["schema"], warnings)
     read = 0
     unread: dict[str, str] = {}
 
@@ -93,6 +98,9 @@ def group(config: dict[str, Any]) -> int:
     with _new(folder, grouped.SOURCES) as sources:
         sources.write(json.dumps(reader.sources).encode())
         _sync(sources)
+    with _new(folder, grouped.WARNINGS) as file:
+        file.write(warnings.take())
+        _sync(file)
     return groups + len(unread)
 
 

@@ -1,10 +1,12 @@
 """A chunk of a table for the shuffle: the records that the table's steps leave, and their keys."""
 
+from functools import partial
 from typing import Any
 
 from parallelrun_worker.shuffle.keys import KeyTexts, joined, sortable
 from parallelrun_worker.shuffle.sorting import Keyed
 from parallelrun_worker.tables import grouped
+from parallelrun_worker.tables.data_warnings import DataWarnings
 from parallelrun_worker.tables.steps import EXTRACT, apply_step
 from parallelrun_worker.tables.table import Table, salt_of
 from parallelrun_worker.tables.table_format import Piece, Records, UnreadableFile, named
@@ -20,11 +22,12 @@ class ChunkReader:
     Args:
         plan: its record in `inputs.json`.
         schema_path: where its columns are frozen.
+        warnings: gets those about all rows, those that the steps leave out among them.
     """
 
-    def __init__(self, plan: dict[str, Any], schema_path: str) -> None:
+    def __init__(self, plan: dict[str, Any], schema_path: str, warnings: DataWarnings) -> None:
         self._plan = plan
-        self._table = Table(plan, schema_path)
+        self._table = Table(plan, schema_path, warnings)
         self._texts = KeyTexts()
         self._has_rows = False
         self._rest = [step.get("rows", 0) for step in self._table.tail]
@@ -71,7 +74,7 @@ class ChunkReader:
             elif step["step"] == EXTRACT:
                 frame = self._table.path_keys.add_to(frame, path, in_front=False)
             else:
-                frame = apply_step(frame, step, salt_of(piece))
+                frame = self._table.warned(partial(apply_step, frame, step, salt_of(piece)), path)
         return frame
 
     def _values(self, frame: Any, name: str, path: str, records: Records) -> list[bytes]:
@@ -92,7 +95,8 @@ class ChunkReader:
             # Read them again by themselves: beside a null, whole numbers are floats and lose digits.
             places = [at for at, is_missing in enumerate(missing.tolist()) if not is_missing]
             labels = frame.index.tolist()
-            full = self._table.dressed(records.frame([labels[at] for at in places]), path, self._table.keeping, [])
+            with self._table.noting():  # all of them have been warned of
+                full = self._table.dressed(records.frame([labels[at] for at in places]), path, self._table.keeping, [])
             for at, value in zip(places, self._texts.of_column(full[name], name), strict=True):
                 values[at] = value
         return values

@@ -58,15 +58,17 @@ class ArrowRows:
         if places is not None:
             table.format.staged_at(places)
         if table.is_shuffled:
-            return _stacked([rows for piece in pieces for rows in self._group(piece)])
+            with table.noting():  # who grouped the rows has warned of them
+                return _stacked([rows for piece in pieces for rows in self._group(piece)])
         return _stacked([self._piece(piece) for piece in pieces])
 
     def _piece(self, piece: Piece) -> Any:
         table, path = self._table, piece[0]
-        with named(path):
+        with named(path), table.noting() as found:
             rows = table.format.arrow(piece)
-        if self._are_values_needed and table.format.has_texts_of_values(rows):
+        if self._are_values_needed and table.format.has_texts_of_values(rows):  # they are read again, and warned of
             return arrow_of(table.piece(piece), self._kinds(table.steps))
+        table.format.warnings.add_all(found)
         return self._dressed(rows, path, table.steps, salt_of(piece))
 
     def _group(self, piece: Piece) -> Iterator[Any]:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 MOST = 50
 """Warnings of one mini-batch, about different columns and files; the others are counted."""
 MOST_BYTES = 16 << 10
+"""Of so many warnings as JSON, as far as they are kept."""
 _LENGTHS = {"file": 1000, "column": 200, "what": 400, "remedy": 400}
 
 
@@ -37,9 +38,14 @@ class DataWarning(NamedTuple):
 
 
 class DataWarnings:
-    """The warnings of the mini-batch that is being run."""
+    """The warnings of the mini-batch that is being run.
 
-    def __init__(self) -> None:
+    Args:
+        most: how many about different columns and files are kept; the others are counted.
+    """
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
         self._by_key: dict[tuple[str, str, str], DataWarning] = {}
         self._left_out = 0
 
@@ -52,11 +58,17 @@ class DataWarnings:
         earlier = self._by_key.get(key)
         if earlier is not None:
             self._by_key[key] = earlier._replace(times=earlier.times + warning.times)
-        elif len(self._by_key) < MOST:
+        elif len(self._by_key) < self._most:
             short: dict[str, Any] = {name: _shortened(getattr(warning, name), most) for name, most in _LENGTHS.items()}
             self._by_key[key] = warning._replace(**short)
         else:
             self._left_out += 1
+
+    def add_all(self, others: DataWarnings) -> None:
+        """Add those of another reading."""
+        for warning in others._by_key.values():
+            self.add(warning)
+        self._left_out += others._left_out
 
     def clear(self) -> None:
         """Forget those of the last mini-batch."""
@@ -70,7 +82,7 @@ class DataWarnings:
         warnings, size = [], 0
         for warning in self._by_key.values():
             size += len(json.dumps(warning))
-            if size <= MOST_BYTES:
+            if size <= MOST_BYTES * self._most // MOST:
                 warnings.append(warning)
         left_out = self._left_out + len(self._by_key) - len(warnings)
         if left_out:

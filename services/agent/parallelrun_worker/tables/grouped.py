@@ -2,6 +2,7 @@
 
 rows            frames: number of their source (4 bytes), length (8), rows in the source's own format
 sources.json    the files that the rows are from, each with its header; empty if the rows don't depend on it
+warnings.json   what a leader is to tell of the rows, a list as in `data_warnings.py`: who reads a group says nothing
 groups.jsonl    a line for each group, sorted by keys: `[start, end, [keys]]`, a range of complete frames in `rows`
 
 Rows of text are the records themselves, in UTF-8, without a header; those of Parquet files are Arrow IPC streams.
@@ -15,7 +16,7 @@ import struct
 from collections.abc import Iterator
 from typing import BinaryIO
 
-ROWS, SOURCES, GROUPS = "rows", "sources.json", "groups.jsonl"
+ROWS, SOURCES, WARNINGS, GROUPS = "rows", "sources.json", "warnings.json", "groups.jsonl"
 UNREAD = -2
 """Stands for a source, whose numbers begin with 0; rows that don't depend on theirs have -1."""
 _HEAD = struct.Struct("<iQ")

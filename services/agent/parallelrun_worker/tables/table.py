@@ -4,6 +4,7 @@ import json
 import os
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from parallelrun_worker.tables import grouped
@@ -62,7 +63,8 @@ class Table:
         if places is not None:
             self.format.staged_at(places)
         if self.is_shuffled:
-            frames = [frame for piece in pieces for frame in self._group(piece)]
+            with self.noting():  # who grouped the rows has warned of them
+                frames = [frame for piece in pieces for frame in self._group(piece)]
             return self._together([*_filled(frames)]) if len(frames) > 1 else frames[0]
         frames = [self.piece(piece) for piece in pieces]
         frame = frames[0] if len(frames) == 1 else self._together([*_filled(frames)])
@@ -70,6 +72,16 @@ class Table:
             if step["step"] != EXTRACT:
                 frame = self._applied(frame, step, [0], pieces[0][0] if len(pieces) == 1 else "")
         return frame.reset_index(drop=True)
+
+    @contextmanager
+    def noting(self) -> Iterator[DataWarnings]:
+        """Warn nobody of what is read in here, but the one who takes what this yields."""
+        warnings = self.format.warnings
+        self.format.warnings = found = DataWarnings()
+        try:
+            yield found
+        finally:
+            self.format.warnings = warnings
 
     @property
     def is_shuffled(self) -> bool:

@@ -82,7 +82,7 @@ class Records(ABC):
 
     @abstractmethod
     def frame(self, indices: list[int] | None = None) -> Any:
-        """All of them, or these, as a DataFrame with an index from 0."""
+        """All of them, or these, as a DataFrame with an index from 0. Only all of them are warned of."""
 
     @abstractmethod
     def stored(self, indices: list[int], keys: list[bytes]) -> tuple[list[bytes], list[bytes]]:
@@ -161,7 +161,11 @@ class TableFormat(ABC):
 
     @abstractmethod
     def frame_of_stored(self, data: bytes, path: str, header: list[str | None]) -> Any:
-        """Stored records as a DataFrame. `path`, `header`: of their file, if it `needs_source`."""
+        """Stored records as a DataFrame, of which who has stored them has warned.
+
+        Args:
+            path, header: of their file, if it `needs_source`.
+        """
 
 
 def _opener(plan: dict[str, Any]) -> Open:

@@ -10,6 +10,7 @@ from parallelrun_worker.plurals import counted
 from parallelrun_worker.tables.charsets import refusing
 from parallelrun_worker.tables.data_warnings import DataWarning
 from parallelrun_worker.tables.elsewhere import read_range, read_some, size_of
+from parallelrun_worker.tables.foreign import HEAD_BYTES, check_kind
 from parallelrun_worker.tables.heads import FileHead
 from parallelrun_worker.tables.inference import STRING, Kind
 from parallelrun_worker.tables.records import Record
@@ -17,14 +18,7 @@ from parallelrun_worker.tables.schema import Schema, freeze, frozen
 from parallelrun_worker.tables.sniffing import FIRST_BYTES, Encoding, check_controls
 from parallelrun_worker.tables.table_format import Piece, Records, TableFormat, named
 from parallelrun_worker.tables.text import encoding_of, is_utf8, lines_before, owned_range, to_utf8, without_end_mark
-from parallelrun_worker.tables.unpacking import (
-    LIMIT_BYTES,
-    MOST_MAGIC_BYTES,
-    TooLarge,
-    Unpacked,
-    compression_of,
-    unpack,
-)
+from parallelrun_worker.tables.unpacking import LIMIT_BYTES, TooLarge, Unpacked, compression_of, unpack
 from parallelrun_worker.tables.values import BadValue, Values, warning_of
 
 _MOST_WARNED = 10_000
@@ -81,7 +75,7 @@ class TextFormat(TableFormat):
 
     @abstractmethod
     def frame_of_stored(self, data: bytes, path: str, header: Record) -> Any:
-        """Text in UTF-8, without a header, as a DataFrame."""
+        """Text in UTF-8, without a header, as a DataFrame. Nobody is warned: who has stored it has done that."""
 
     def head(self, path: str, file: BinaryIO) -> FileHead:
         """Return what is before the rows of a file."""
@@ -134,8 +128,10 @@ class TextFormat(TableFormat):
             OSError, ValueError: it can't be read.
         """
         with self.open(path, "rb") as file:
-            compression = compression_of(read_some(file, MOST_MAGIC_BYTES, 0), path)
+            head = read_some(file, HEAD_BYTES, 0)
+            compression = compression_of(head, path)
             if not compression:
+                check_kind(head)
                 yield file
                 return
             if not is_content_needed:
@@ -154,6 +150,7 @@ class TextFormat(TableFormat):
         packed = read_range(file, 0, key[1])
         try:
             content = Unpacked(unpack(packed, compression, limit))
+            check_kind(content.pread(HEAD_BYTES, 0), compression)
         except TooLarge as error:
             self._refused[key] = str(error)
             raise
@@ -169,9 +166,9 @@ class TextFormat(TableFormat):
         with self.placing(piece[0], text):
             return self.frame_of(text, piece[0])
 
+    @abstractmethod
     def frame_of(self, text: "PieceText", path: str) -> Any:
-        """The records of a piece as a DataFrame."""
-        return self.frame_of_stored(text.data, path, text.head.header)
+        """The records of a piece as a DataFrame, with warnings about them; inside `placing`."""
 
     def kinds(self) -> dict[str, Kind]:
         schema = self.schema()
@@ -211,7 +208,7 @@ class TextFormat(TableFormat):
     def records(self, piece: Piece) -> Records:
         text = self.text(piece)
         with self.placing(piece[0], text):
-            return TextRecords(self, self.split(text), piece[0], text.head.header)
+            return TextRecords(self, self.split(text), piece[0], text)
 
     @contextmanager
     def placing(self, path: str, text: "PieceText") -> Iterator[None]:
@@ -310,18 +307,25 @@ class PieceText(NamedTuple):
 class TextRecords(Records):
     """Records of text, each with a newline at its end."""
 
-    def __init__(self, owner: TextFormat, lines: list[bytes], path: str, header: Record) -> None:
+    def __init__(self, owner: TextFormat, lines: list[bytes], path: str, text: PieceText) -> None:
         self._owner = owner
         self._lines = lines
         self._path = path
-        self.header = header
+        self._text = text
+        self.header = text.head.header
 
     def __len__(self) -> int:
         return len(self._lines)
 
     def frame(self, indices: list[int] | None = None) -> Any:
-        lines = self._lines if indices is None else [self._lines[at] for at in indices]
-        frame = self._owner.frame_of_stored(b"".join(lines), self._path, self.header)
+        if indices is not None:
+            lines = [self._lines[at] for at in indices]
+            return self._checked(self._owner.frame_of_stored(b"".join(lines), self._path, self.header), lines)
+        with self._owner.placing(self._path, self._text):
+            return self._checked(self._owner.frame_of(self._text, self._path), self._lines)
+
+    @staticmethod
+    def _checked(frame: Any, lines: list[bytes]) -> Any:
         if len(frame) != len(lines):
             raise ValueError(f"{counted(len(lines), 'record')} read as {counted(len(frame), 'row')}")
         return frame

@@ -32,6 +32,7 @@ _MAGICS = {
 }  # fmt: skip
 _BZ2 = (b"BZh", b"1AY&SY")
 _LITTER = "__MACOSX/"
+_OF_OFFICE = "[Content_Types].xml"
 
 
 class TooLarge(ValueError):
@@ -122,6 +123,8 @@ def _zip(packed: bytes, limit: int) -> Iterator[bytes]:
     with zipfile.ZipFile(io.BytesIO(packed)) as archive:
         members = [each for each in archive.infolist() if not each.is_dir() and not each.filename.startswith(_LITTER)]
         if len(members) != 1:
+            if any(each.filename == _OF_OFFICE for each in members):
+                raise ValueError("it is a document of Office, such as an Excel workbook: save it as text first")
             raise ValueError(f"this zip file has {len(members)} files, and is read if it has one; unpack it first")
         try:
             with archive.open(members[0]) as stream:

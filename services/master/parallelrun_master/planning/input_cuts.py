@@ -40,7 +40,7 @@ from parallelrun_master.planning.cutting import Cut, Encode, by_keys, cut, witho
 from parallelrun_master.planning.formats import format_of
 from parallelrun_master.planning.leftover_warnings import leftover_warnings
 from parallelrun_master.planning.seen_files import SeenFiles
-from parallelrun_master.planning.shuffling import PIECE_BYTES, OnProgress, Shuffle, read_groups, rows_of
+from parallelrun_master.planning.shuffling import PIECE_BYTES, OnProgress, Shuffle, read_groups, rows_of, warnings_of
 from parallelrun_master.planning.sized_cutting import Sizes, cut_in_sizes
 from parallelrun_master.planning.sources import Sources, paths_in
 from parallelrun_master.planning.table_cutting import TableCutter
@@ -210,10 +210,12 @@ class InputCuts:
         self, number: int, plan: InputPlan, pages: Iterator[Page], versions: Versions | None
     ) -> Iterator[Cut | None]:
         """A mini-batch for each group of rows, once they are grouped."""
-        cutter = TableCutter(plan, MiniBatchSize.parse(PIECE_BYTES), self._rule, versions)
+        cutter = TableCutter(plan, MiniBatchSize.parse(PIECE_BYTES), self._rule, versions, warn=self._warn)
         shuffle = Shuffle(self._folder, number, plan, self._term, self._on_progress, rule=self._rule)
         paths = paths_in(versions.kept(pages) if versions is not None else pages)
         yield from shuffle.run(cutter.pieces(paths), lambda: self._sizes(plan))
+        for warning in warnings_of(self._folder, number):
+            self._warn(warning)
         path = rows_of(number).encode()
         for start, end, keys in read_groups(self._folder, number):
             if not self._known.pieces[number, path, start]:
@@ -231,7 +233,7 @@ class InputCuts:
     def _keyed(
         self, number: int, plan: InputPlan, pages: Iterator[Page], versions: Versions | None
     ) -> Iterator[Cut | None]:
-        cutter = TableCutter(plan, self._spec.size, self._rule, versions) if plan.is_table else None
+        cutter = TableCutter(plan, self._spec.size, self._rule, versions, warn=self._warn) if plan.is_table else None
         for keyed in by_keys(versions.kept(pages) if versions is not None else pages, values_of(plan)):
             if keyed is None:
                 yield None

@@ -15,8 +15,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+
+import msgspec
 
 from parallelrun_core.durable_files import sync_folder
 from parallelrun_core.errors import Fenced, InvalidInput
@@ -24,6 +27,7 @@ from parallelrun_core.layout import Layout
 from parallelrun_core.mltable.input_plan import InputPlan
 from parallelrun_core.service import failpoints
 from parallelrun_core.storage.path_rule import PathRule
+from parallelrun_core.wire.data_warnings import DataWarning
 from parallelrun_core.wire.message import Piece
 from parallelrun_master.planning.column_check import bounded_record
 from parallelrun_master.planning.file_server import FileServer
@@ -62,6 +66,13 @@ def read_groups(folder: Path, number: int) -> Iterator[Group]:
     with Layout(folder).groups(number).open("rb") as lines:
         for line in lines:
             yield Group(*json.loads(line))
+
+
+def warnings_of(folder: Path, number: int) -> list[DataWarning]:
+    """The warnings about the rows of an input that has been shuffled; none where they can't be read."""
+    with suppress(OSError, msgspec.MsgspecError):  # a disk that lost them has lost no row
+        return msgspec.json.decode(Layout(folder).grouping_warnings(number).read_bytes(), type=list[DataWarning])
+    return []
 
 
 class Shuffle:

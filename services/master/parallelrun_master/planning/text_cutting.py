@@ -20,7 +20,8 @@ from parallelrun_core.wire.message import Piece, Remote
 from parallelrun_master.planning.record_bits import Offsets
 from parallelrun_master.planning.record_scan import TextForm, record_starts
 from parallelrun_master.planning.table_format import DamagedFile, RowWindow, TableCutting
-from parallelrun_worker.tables.unpacking import LIMIT_BYTES, MOST_MAGIC_BYTES, compression_of, unpack
+from parallelrun_worker.tables.foreign import HEAD_BYTES, check_kind
+from parallelrun_worker.tables.unpacking import LIMIT_BYTES, compression_of, unpack
 
 
 class TextCutting(TableCutting):
@@ -64,15 +65,19 @@ class TextCutting(TableCutting):
         """The content of a compressed file; of any other one, the file.
 
         Raises:
-            DamagedFile: it can't be unpacked.
+            DamagedFile: it can't be unpacked, or is no text.
         """
-        compression = compression_of(read_at(file, 0, MOST_MAGIC_BYTES), os.fsdecode(path))
-        if not compression:
-            return file
+        head = read_at(file, 0, HEAD_BYTES)
+        compression = compression_of(head, os.fsdecode(path))
         read = self.plan.read
         limit = read.text.unpacked_limit if read is not None and read.text is not None else LIMIT_BYTES
         try:
-            return BytesIO(unpack(read_at(file, 0, size_of(file)), compression, limit))
+            if not compression:
+                check_kind(head)
+                return file
+            content = unpack(read_at(file, 0, size_of(file)), compression, limit)
+            check_kind(content[:HEAD_BYTES], compression)
+            return BytesIO(content)
         except ValueError as error:
             raise DamagedFile(f"{os.fsdecode(path)}: {error}") from error
 

@@ -77,7 +77,8 @@ class DelimitedFormat(TextFormat):
         values = self.values()
         if values is not None and text.has_sound_quotes:
             values.may_hold_newlines = False  # nobody has to know
-        frame = self._frame(text.data, path, text.head.header, grammar, values, read=read)
+        frame = self._frame(text.data, text.head.header, grammar, values, read=read)
+        self.warn(values, path)
         if values is not None and _may_have_open_quotes(text.data, grammar, values):
             self._warn_of_quotes(text, path, grammar)
         if values is not None:
@@ -98,29 +99,18 @@ class DelimitedFormat(TextFormat):
             self.warnings.add(warning_of(quotes, path, *place))
 
     def frame_of_stored(self, data: bytes, path: str, header: Record) -> Any:
-        return self._frame(data, path, header, self._grammar, self.values(), read=read_delimited)
+        return self._frame(data, header, self._grammar, self.values(), read=read_delimited)
 
     def _frame(
-        self,
-        data: bytes,
-        path: str,
-        header: Record,
-        grammar: Grammar,
-        values: Values | None,
-        *,
-        read: Callable[..., Any],
+        self, data: bytes, header: Record, grammar: Grammar, values: Values | None, *, read: Callable[..., Any]
     ) -> Any:
         schema, empty_as_string = self.schema(), self.options["empty_as_string"]
         names = header_names(header) if self._by_name else []
         if not self._by_name or (not self._differs and schema.has_order_of(names)):
-            frame = read(data, schema, grammar, empty_as_string=empty_as_string, values=values)
-        else:
-            by_header = Schema(names, [schema.kind_of(name) for name in names])
-            frame = _united(
-                read_delimited(data, by_header, grammar, empty_as_string=empty_as_string, values=values), schema
-            )
-        self.warn(values, path)
-        return frame
+            return read(data, schema, grammar, empty_as_string=empty_as_string, values=values)
+        by_header = Schema(names, [schema.kind_of(name) for name in names])
+        frame = read_delimited(data, by_header, grammar, empty_as_string=empty_as_string, values=values)
+        return _united(frame, schema)
 
     def head(self, path: str, file: BinaryIO) -> FileHead:
         head = self._heads.get(path)

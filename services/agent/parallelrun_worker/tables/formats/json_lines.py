@@ -50,15 +50,21 @@ class JsonLinesFormat(TextFormat):
     def split(self, text: PieceText) -> list[bytes]:
         return [f"{line}\n".encode() for line, _ in _lines(text.data, drop_invalid=self._drop_invalid)]
 
-    def frame_of_stored(self, data: bytes, path: str, header: Record) -> Any:
-        schema = self.schema()
+    def frame_of(self, text: PieceText, path: str) -> Any:
         values = self.values()
+        frame = self._frame(text.data, values)
+        self.warn(values, path)
+        return frame
+
+    def frame_of_stored(self, data: bytes, path: str, header: Record) -> Any:
+        return self._frame(data, self.values())
+
+    def _frame(self, data: bytes, values: Values | None) -> Any:
+        schema = self.schema()
         if values is not None:
             with suppress(NotPlain):
                 return frame_of_table(read_table(data, schema), schema)
-        frame = _frame_of([each for _, each in _lines(data, drop_invalid=self._drop_invalid)], schema, values)
-        self.warn(values, path)
-        return frame
+        return _frame_of([each for _, each in _lines(data, drop_invalid=self._drop_invalid)], schema, values)
 
     def arrow(self, piece: Piece) -> Any:
         text = self.text(piece)
