@@ -263,7 +263,7 @@ def test_files_of_the_world_whose_rows_are_grouped_are_warned_of_in_the_same_wor
     assert grouped.progress.scheduled > 1
     assert sorted(grouped.warnings) == sorted(plain.warnings)
     for words in (
-        ("a.csv", "column 'v', line 302", "'n/a'", "2 values"),
+        ("a.csv", "column 'v', line 302", "'n/a'", "3 values in 2 files"),
         ("b.csv", "by their position"),
         ("c.csv", "UTF-8"),
     ):

@@ -159,8 +159,8 @@ def test_a_folder_that_has_content_itself_is_refused_and_a_pattern_leaves_it_out
 def test_a_folder_inside_that_has_content_itself_can_not_be_read_and_the_message_says_why(
     server: ObjectServer, bucket: Bucket
 ) -> None:
-    if isinstance(server, SeaweedFS):
-        pytest.skip("it refuses such objects")
+    if isinstance(server, SeaweedFS | Azurite):
+        pytest.skip("the first refuses such objects, and the second takes what isn't there for another version")
     bucket.put("in/sub/", b"abc")
     bucket.put("in/sub/a", b"1")
     files = STORAGE.files(bucket.url("in"))
