@@ -11,7 +11,7 @@ from tests.odd_files import making
 from tests.odd_files.values import ODD, ORDINARY, Value
 
 SIZES: Final = {"one": 1, "few": 9, "hundreds": 330, "thousands": 2500}
-CUTS: Final = ("1mb", "900", "rows:40")
+CUTS: Final = ("1mb", "3kb", "rows:90")
 CODE_PAGES: Final = ("iso8859-2", "cp1250", "cp1251", "koi8-r", "cp437", "cp850", "mac-roman", "cp874")
 PACKED: Final = ("gz", "zip", "bz2", "xz", "zst")
 
@@ -206,7 +206,7 @@ def packed(chance: random.Random) -> Iterator[Case]:
     """Kind 7."""
     while True:
         for name in PACKED:
-            how = _drawn(chance, packed=name, ending=chance.random() < 0.7, cut=chance.choice(("100", "1kb", "1mb")))
+            how = _drawn(chance, packed=name, ending=chance.random() < 0.7, cut=chance.choice(("500", "1kb", "1mb")))
             yield text_case("7 compression", chance, how)
 
 

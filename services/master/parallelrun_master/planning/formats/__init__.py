@@ -4,6 +4,7 @@ class named like the kind, as `DeltaLakeCutting` in `delta_lake`.
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
@@ -11,6 +12,7 @@ from parallelrun_core.errors import InvalidInput
 from parallelrun_master.planning.table_format import TableCutting
 
 
+@cache  # it is asked for each mini-batch
 def format_of(kind: str) -> type[TableCutting]:
     """The class of a kind of table.
 
