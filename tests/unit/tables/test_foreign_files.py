@@ -12,6 +12,7 @@ import tarfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,7 +23,7 @@ from tests.unit.tables.cutting import Cut, folder_with
 ROWS = b"a,b\n" + b"".join(b"%d,x\n" % n for n in range(300))
 
 
-def archive(mode: str) -> bytes:
+def archive(mode: Any) -> bytes:
     sink = io.BytesIO()
     with tarfile.open(fileobj=sink, mode=mode) as tar:
         for name in ("rows.csv", "more.csv"):
