@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -81,6 +82,14 @@ def test_a_node_that_forgets_quotas_is_found() -> None:
         expect_failure(),
     ):
         slot_quota.test_an_owner_has_no_more_workers_than_their_quota_also_when_it_gets_smaller()
+
+
+def test_nodes_that_leave_a_small_job_to_each_other_are_found() -> None:
+    def to_others(_: SlotSharing, ready: Mapping[str, int], *__: object) -> dict[str, int]:
+        return dict.fromkeys(ready, 0)
+
+    with sabotage.replaced("parallelrun_agent.jobs.slot_sharing:SlotSharing._local", to_others), expect_failure():
+        fair_share.TestOverTime().test_as_many_nodes_begin_with_a_small_job_as_can_and_more_while_none_has_a_slot(1)
 
 
 @pytest.mark.parametrize(

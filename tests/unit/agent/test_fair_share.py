@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import SimpleNamespace
@@ -212,14 +213,17 @@ class Node:
 
     @classmethod
     def of(cls, slots: int, **more: Any) -> Node:
-        return cls(SlotSharing("node", slots, available=lambda: None, **more))
+        return cls(SlotSharing(slots, available=lambda: None, **more))
 
     def step(self) -> None:
         self.now += STEP_S
         for job in self.jobs:
             job.step(self.now)
         self.jobs = [job for job in self.jobs if not job.has_ended]
-        self.sharing.share(cast(Any, self.jobs), {job.job_id: job.ready for job in self.jobs}, 1, self.now)
+        self.share(dict.fromkeys((job.job_id for job in self.jobs), 1))
+
+    def share(self, sessions: Mapping[str, int]) -> None:
+        self.sharing.share(cast(Any, self.jobs), {job.job_id: job.ready for job in self.jobs}, sessions, self.now)
 
     def busy(self) -> int:
         return sum(len(job.workers) for job in self.jobs)
@@ -245,6 +249,27 @@ class TestOverTime:
         while len(long.workers) < 4 or not all(worker.is_through_init for worker in long.workers):
             node.step()
         assert len(long.taken) == 2
+
+    @pytest.mark.parametrize("ready", [1, 2, 7])
+    def test_as_many_nodes_begin_with_a_small_job_as_can_and_more_while_none_has_a_slot(self, ready: int) -> None:
+        nodes = [Node.of(1) for _ in range(10)]
+        for node in nodes:
+            node.jobs = [SimulatedJob("long", "anna", ready=10_000, batch_s=100.0, init_s=0.1)]
+            while node.now < 10:
+                node.step()
+            node.jobs.append(SimulatedJob("small", "bert", ready=ready, batch_s=2.0, init_s=0.1))
+
+        def taking(seconds: float) -> list[int]:
+            """The nodes, in the order in which they joined, that let a worker end for it."""
+            for place, node in enumerate(nodes):
+                node.now = 10.0 + seconds
+                node.share({"long": 10, "small": 10 if seconds else place})
+            return [place for place, node in enumerate(nodes) if node.jobs[0].taken]
+
+        taking(0.0)
+        assert taking(1.0) == [*range(ready)], "no mini-batch is left to nobody"
+        assert taking(20.0) == [*range(ready)]
+        assert taking(40.0) == [*range(min(10, 2 * ready))], "the first ones still wait for a slot"
 
     def test_a_worker_works_ten_times_as_long_as_its_init_took(self) -> None:
         node = Node.of(2)
@@ -296,7 +321,7 @@ class TestOverTime:
 
     def test_a_second_jobs_worker_waits_for_memory_unless_its_job_is_alone(self) -> None:
         room = SimpleNamespace(bytes=100)
-        node = Node(SlotSharing("node", 4, available=lambda: room.bytes))
+        node = Node(SlotSharing(4, available=lambda: room.bytes))
         large = SimulatedJob("large", "", ready=3, batch_s=50.0, init_s=0.1, limit=3, bytes_each=1000)
         small = SimulatedJob("small", "", ready=50, batch_s=1.0, init_s=0.1)
         node.jobs = [large]

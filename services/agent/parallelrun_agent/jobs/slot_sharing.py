@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
-from zlib import crc32
 
 from parallelrun_agent.jobs.node_job import NodeJob
 from parallelrun_agent.node.memory import available_bytes
@@ -30,7 +29,7 @@ from parallelrun_agent.policy.worker import Worker
 from parallelrun_core.store.usage import Used
 
 _PLACE_S: Final = 30.0
-"""Another node may take slots for the same mini-batches after so long, if they still wait."""
+"""As many more nodes may take slots for the same mini-batches after so long, while nobody takes one of them."""
 _FORGET_S: Final = 3600.0
 """Who had no job here for so long is new again."""
 
@@ -45,6 +44,12 @@ class _Standing:
     resident_bytes: int = 0
     is_new: bool = True
     seen_at: float = 0.0
+    place: int = 0
+    """Of this node among those of the job: as many worked for it before."""
+    ready: int = 0
+    """Mini-batches that waited for any node when it was looked at last."""
+    moved_at: float = 0.0
+    """When somebody took one of them last."""
 
 
 @dataclass(slots=True)
@@ -52,13 +57,11 @@ class SlotSharing:
     """Shares the slots of one node.
 
     Args:
-        node: its name.
         slots: workers that run here at the same time.
         gpus: GPUs of the node, which are counted apart.
         available: the memory that more processes can have here.
     """
 
-    node: str
     slots: int
     gpus: int = 0
     available: Callable[[], int | None] = available_bytes
@@ -72,16 +75,16 @@ class SlotSharing:
     _owners: dict[str, _Standing] = field(default_factory=dict)
     _counted_at: float = 0.0
 
-    def share(self, jobs: Sequence[NodeJob], ready: Mapping[str, int], nodes: int, now: float) -> None:
+    def share(self, jobs: Sequence[NodeJob], ready: Mapping[str, int], sessions: Mapping[str, int], now: float) -> None:
         """Start workers in free slots, and end others for jobs that have less than their part.
 
         Args:
             jobs: those that the node works for, the oldest first.
             ready: mini-batches of each that wait for any node.
-            nodes: how many nodes work for these jobs, as far as is known.
+            sessions: how many nodes work for each, as far as is known; when it is seen first, those before this one.
             now: monotonic.
         """
-        self._count(jobs, now)
+        self._count(jobs, sessions, now)
         demand = {job.job_id: job.wanted_workers(now) for job in jobs if ready.get(job.job_id, 0) > 0}
         with_claims = [job for job in jobs if job.workers or demand.get(job.job_id, 0) > 0]
         if len(with_claims) == 1 and with_claims[0].owner not in self.most_workers:
@@ -89,7 +92,7 @@ class SlotSharing:
             self._fill(with_claims[0], demand.get(with_claims[0].job_id, 0), self._free(jobs))
             return
         if with_claims:
-            self._share_among(with_claims, demand, self._local(ready, nodes, now), now)
+            self._share_among(with_claims, demand, self._local(ready, sessions, now), now)
 
     def _share_among(
         self, jobs: list[NodeJob], demand: Mapping[str, int], local: Mapping[str, int], now: float
@@ -194,13 +197,22 @@ class SlotSharing:
         gpus = {job.job_id: job.gpus_of_worker for job in jobs}
         return within_gpus(self.gpus, claims, gpus, accounts)
 
-    def _local(self, ready: Mapping[str, int], nodes: int, now: float) -> dict[str, int]:
-        """The part of what waits for which this node takes slots from other jobs."""
-        turn = int(now / _PLACE_S)
-        return {
-            job_id: local_demand(count, nodes, crc32(f"{self.node}/{job_id}/{turn}".encode()))
-            for job_id, count in ready.items()
-        }
+    def _local(self, ready: Mapping[str, int], sessions: Mapping[str, int], now: float) -> dict[str, int]:
+        """The part of what waits for which this node takes slots from other jobs.
+
+        The first nodes of a job begin, so that one takes even its only mini-batch. While nobody has, more nodes do,
+        beside those: it may take long until a slot of theirs is free.
+        """
+        local = {}
+        for job_id, count in ready.items():
+            standing = self._standings[job_id]
+            nodes = sessions.get(job_id, 0) + (not standing.moved_at)  # this one is not among them at first
+            if count < standing.ready or not standing.ready:
+                standing.moved_at = now
+            standing.ready = count
+            turns = 1 + int((now - standing.moved_at) / _PLACE_S)
+            local[job_id] = min(count, local_demand(count * turns, nodes, standing.place))
+        return local
 
     def _free(self, jobs: Sequence[NodeJob]) -> int:
         return self.slots - sum(max(0, len(job.workers) - job.slots_beyond) for job in jobs)
@@ -234,13 +246,14 @@ class SlotSharing:
         available = self.available()
         return available is None or available >= (standing.resident_bytes or max(sizes))
 
-    def _count(self, jobs: Sequence[NodeJob], now: float) -> None:
+    def _count(self, jobs: Sequence[NodeJob], sessions: Mapping[str, int], now: float) -> None:
         """Count what each job and each owner has used since the last time."""
         elapsed_s = max(0.0, now - self._counted_at) if self._counted_at else 0.0
         self._counted_at = now
         held_by = dict.fromkeys([*self._owners, *(job.account for job in jobs)], 0)
         for job in jobs:
-            standing = self._standings.setdefault(job.job_id, _Standing())
+            newcomer = _Standing(place=sessions.get(job.job_id, 0))
+            standing = self._standings.setdefault(job.job_id, newcomer)
             standing.start_s = max((worker.start_s for worker in job.workers), default=0.0) or standing.start_s
             _count_one(standing, len(job.workers), elapsed_s, now)
             held_by[job.account] += len(job.workers)

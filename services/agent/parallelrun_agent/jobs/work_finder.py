@@ -55,7 +55,7 @@ class WorkFinder:
         self._context = context
         self._jobs = jobs
         self._join_order = JoinOrder(settings.slots)
-        self._sharing = SlotSharing(settings.node, settings.slots, len(context.gpus.devices))
+        self._sharing = SlotSharing(settings.slots, len(context.gpus.devices))
         self._usage: UsageStore | None = UsageStore(redis)
         self._reports_use = Every(_REPORT_USE_S)
         self._reads_priorities = Every(_READ_PRIORITIES_S)
@@ -145,7 +145,7 @@ class WorkFinder:
         owners = {job.owner for job in self._jobs.values() if job.owner}
         if owners and (self._reads_quotas.is_due(now) or owners - self._quota_owners):
             self._sharing.most_workers, self._quota_owners = self._most_workers(owners), owners
-        self._sharing.share(jobs, waiting, max((each.sessions for each in active), default=0), now)
+        self._sharing.share(jobs, waiting, {each.job_id: each.sessions for each in active}, now)
         if self._reports_use.is_due(now):
             self._report_use()
         self._poll_at = now + self._interval_s(now)  # sooner than it was, if there is work now

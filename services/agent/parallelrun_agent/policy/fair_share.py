@@ -177,7 +177,8 @@ def local_demand(ready: int, nodes: int, place: int) -> int:
 
     Args:
         nodes: how many work for the job; less than 2: this one alone, as far as is known.
-        place: of this node among them: any number, as long as those of all nodes are spread evenly.
+        place: of this node among them, counted round: each of them has another one, so that none of what waits is
+            left to nobody.
     """
     if nodes < 2:
         return ready
