@@ -111,6 +111,7 @@ def test_a_url_for_a_download_is_refused_before_a_server_is_asked(capsys: pytest
         (error_of(409, {}), ExitCode.USAGE),
         (error_of(401, {}), ExitCode.USAGE),
         (error_of(503, {}), ExitCode.UNREACHABLE),
+        (error_of(429, {"code": "quota_exceeded"}), ExitCode.USAGE),
         (ConnectionFailed(), ExitCode.UNREACHABLE),
         (ClusterFailed(), ExitCode.UNREACHABLE),
         (TimedOut(), ExitCode.TIMEOUT),
