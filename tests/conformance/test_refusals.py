@@ -294,6 +294,7 @@ CONFIG_FIELD = "/parallel_run_config"
         ("parallel_run_config.allowed_failed_percent", 101, f"{CONFIG_FIELD}/allowed_failed_percent", "equal to 100"),
         ("parallel_run_config.partition_keys", ["a"], f"{CONFIG_FIELD}/partition_keys", "mini_batch_size"),
         ("parallel_run_config.no_such_field", 1, f"{CONFIG_FIELD}/no_such_field", "unknown"),
+        ("parallel_run_config.on_failure", "isolate", f"{CONFIG_FIELD}/on_failure", "arguments: [--on_failure"),
         ("name", "No_Name", "/name", "lowercase letters"),
         ("name", "ab", "/name", "3 to 32"),
         ("name", "ab-", "/name", "lowercase letters"),

@@ -72,9 +72,8 @@ def exit_code_of(error: Exception) -> ExitCode:
             return ExitCode.USAGE if typed else ExitCode.INVALID_SPEC
         case InvalidRequest() if error.problems:
             return ExitCode.INVALID_SPEC
-        case Unavailable() if error.code == "quota_exceeded":  # the server is well, and has refused it
-            return ExitCode.USAGE
-        case ConnectionFailed() | Unavailable() | ClusterFailed():
+        # A server that refuses something over a quota is well.
+        case ConnectionFailed() | Unavailable() | ClusterFailed() if error.code != "quota_exceeded":
             return ExitCode.UNREACHABLE
         case TimedOut():
             return ExitCode.TIMEOUT

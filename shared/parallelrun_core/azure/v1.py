@@ -40,6 +40,10 @@ RESERVED_ARGUMENTS: Final = (
     "logging_level", "process_count_per_node", "run_invocation_timeout", "run_max_try", "append_row_file_name",
     "partition_keys",
 )  # fmt: skip
+_HINTS: Final = {
+    name: f"it is among the arguments of the step: arguments: [--{name}, VALUE]"
+    for name in ("in_flight", "mini_batches_in_flight", "rate_limits", "on_failure", "fail_fast", "budget_usd")
+}
 _INT_MAX: Final = 2**31 - 1
 _STEP_NAME: Final = re.compile(r"[a-z][a-z0-9-]{1,30}[a-z0-9]")
 _CONDA_IN_FOLDER: Final = "conda_dependencies.yml"
@@ -155,9 +159,9 @@ class StepDocument(DocumentPart):
 
 def read_v1(document: Mapping[str, Any], location: DocumentLocation, findings: Findings) -> Draft:
     """The job that a v1 document describes."""
-    step = findings.validate(StepDocument, document, location.pointer)
+    step = findings.validate(StepDocument, document, location.pointer, _HINTS)
     here = location.below(CONFIG)
-    config = findings.validate(Config, as_mapping(document.get(CONFIG), here.pointer, findings), here.pointer)
+    config = findings.validate(Config, as_mapping(document.get(CONFIG), here.pointer, findings), here.pointer, _HINTS)
     draft = Draft(default=location.pointer)
     if step is not None:
         _put_step(step, location, draft, findings)
