@@ -101,6 +101,27 @@ def test_a_file_of_another_kind_is_refused_in_words_and_the_others_are_read(kind
             assert re.search(words, error), error
 
 
+@pytest.mark.parametrize("compress", [bz2.compress, lzma.compress, gzip.compress])
+def test_what_follows_a_compressed_stream_is_read_or_refused(compress: Callable[[bytes], bytes]) -> None:
+    more = compress(b"300,x\n")
+    folder = folder_with({"a.csv": compress(ROWS) + more, "b.csv": compress(ROWS) + b"junk" + more[4:]})
+    cut = Cut(folder, ["read_delimited"], keep_errors=True)
+    assert len(cut.rows()) == 301
+    assert ["b.csv" in error and "damaged or cut off" in error for error in cut.errors] == [True]
+
+
+@pytest.mark.parametrize("late", [0, 300])
+def test_numbers_of_json_beyond_all_floats_are_not_infinite(late: int) -> None:
+    text = '{"a": 1.5}\n' * late + '{"a": 1e999, "b": [-1e400, 1e+308]}\n{"a": 2.5}\n'
+    for on_mismatch, kept in (("keep", "1e999"), ("null", None)):
+        steps = [{"read_json_lines": {"on_mismatch": on_mismatch}}]
+        cut = Cut(folder_with({"a.jsonl": text}), steps)
+        rows = cut.rows()[late:]
+        assert rows[0] == (kept if late else "1e999", ["-1e400", 1e308])
+        assert rows[1][0] == 2.5
+        assert bool(cut.table.format.warnings) == (late > 0 and kept is None)
+
+
 def test_a_file_of_another_kind_is_refused_alone_among_lines_of_json(tmp_path: Path) -> None:
     files = {"a.jsonl": b'{"a": 1}\n', "b.jsonl": archive("w:gz"), "c.jsonl": database(tmp_path)}
     cut = Cut(folder_with(files), ["read_json_lines"], keep_errors=True)

@@ -2,7 +2,7 @@
 
 Its parser is as strict as Python's, with the types of the schema it infers nothing, and it refuses names that come
 twice or are not in the schema. What it reads otherwise than line by line is left to the other parser: objects that
-share a line or go on in the next one, empty lines, whole numbers that a float rounds, and `-0`.
+share a line or go on in the next one, empty lines, whole numbers that a float rounds, those beyond floats, and `-0`.
 """
 
 from typing import Any
@@ -56,7 +56,8 @@ def read_table(data: bytes, schema: Schema, *, has_objects: bool = False) -> Any
 def has_changed_numbers(table: Any, data: bytes) -> bool:
     """Return whether a number of these lines may stand in their Arrow table as another one."""
     columns = table.columns
-    return any(map(may_be_inexact, columns)) or (b"-0" in data and any(map(_has_negative_zero, columns)))
+    is_inexact = any(map(may_be_inexact, columns)) or any(map(_has_infinity, columns))
+    return is_inexact or (b"-0" in data and any(map(_has_negative_zero, columns)))
 
 
 def _parsed(data: bytes, fields: dict[str, Any], *, infers: bool = False) -> Any:
@@ -174,6 +175,14 @@ def _lines_of_objects(data: bytes) -> int:
             return 0
         count += len(ends)
     return count
+
+
+def _has_infinity(column: Any) -> bool:
+    """Return whether a column of floats has what stands for a number that is larger than any float."""
+    import numpy as np
+    import pyarrow as pa
+
+    return bool(pa.types.is_floating(column.type) and np.isinf(column.to_numpy()).any())
 
 
 def _has_negative_zero(column: Any) -> bool:

@@ -107,16 +107,30 @@ def _read(stream: Any) -> Iterator[bytes]:
         yield part
 
 
+def _streams(packed: bytes, new: Callable[[], Any], padding: bytes = b"") -> Iterator[bytes]:
+    """Yield the content of one stream after another: the library's own files take a damaged one for the end."""
+    while packed:
+        stream, data = new(), packed
+        while not stream.eof:
+            part = stream.decompress(data, _CHUNK)
+            data = b""
+            if part:
+                yield part
+            elif stream.needs_input:
+                raise EOFError("its last stream is not whole")
+        packed = stream.unused_data.lstrip(padding) if padding else stream.unused_data
+
+
 def _gz(packed: bytes, limit: int) -> Iterator[bytes]:
     return _read(gzip.GzipFile(fileobj=io.BytesIO(packed)))
 
 
 def _bz2(packed: bytes, limit: int) -> Iterator[bytes]:
-    return _read(bz2.BZ2File(io.BytesIO(packed)))
+    return _streams(packed, bz2.BZ2Decompressor)
 
 
 def _xz(packed: bytes, limit: int) -> Iterator[bytes]:
-    return _read(lzma.LZMAFile(io.BytesIO(packed)))
+    return _streams(packed, lzma.LZMADecompressor, padding=b"\0")
 
 
 def _zip(packed: bytes, limit: int) -> Iterator[bytes]:

@@ -1,6 +1,7 @@
 """JSON lines: one object on each line. Any row may have columns that no other has."""
 
 import json
+import math
 import re
 import sys
 from collections.abc import Iterator
@@ -28,6 +29,8 @@ _BLANKS = " \t\r\ufeff"
 _LONE_RETURN = re.compile(rb"\r(?!\n)")
 _ESCAPED = re.compile("[\udc80-\udcff]")
 """A byte that is not UTF-8, which Python stands a surrogate for."""
+_MAY_BE_HUGE = re.compile(r"[0-9][eE]\+?[0-9]{3}|[0-9]{309}")
+"""A number that a float may not hold: Python would make it infinite."""
 _NAME = re.compile(r'"[ \t\r\n]*:')
 _KINDS: dict[type, str] = {bool: "bool", int: "int", float: "float", str: "string"}
 
@@ -105,15 +108,18 @@ def _lines(data: bytes, *, drop_invalid: bool, most: int = sys.maxsize) -> list[
     """
     raw_decode = json.JSONDecoder().raw_decode
     decode_checked = json.JSONDecoder(object_pairs_hook=_with_unique_names).raw_decode
-    decode_long = json.JSONDecoder(object_pairs_hook=_with_unique_names, parse_int=_whole_number).raw_decode
+    decode_long = json.JSONDecoder(
+        object_pairs_hook=_with_unique_names, parse_int=_whole_number, parse_float=_finite_number
+    ).raw_decode
     lines = []
     for number, line in enumerate(_decoded(data, is_strict=not drop_invalid).split("\n")):
         if not line or line.isspace():
             continue
         try:
             start = 0 if line[0] == "{" else len(line) - len(line.lstrip(_BLANKS))
-            value, end = raw_decode(line, start) if len(line) <= MOST_DIGITS else decode_long(line, start)
-            if len(line) <= MOST_DIGITS and _may_repeat_names(line, value):
+            is_long = len(line) > MOST_DIGITS or _MAY_BE_HUGE.search(line) is not None
+            value, end = decode_long(line, start) if is_long else raw_decode(line, start)
+            if not is_long and _may_repeat_names(line, value):
                 value, end = decode_checked(line, start)
         except (ValueError, RecursionError) as error:
             problem = str(error)
@@ -133,6 +139,12 @@ def _lines(data: bytes, *, drop_invalid: bool, most: int = sys.maxsize) -> list[
 def _whole_number(digits: str) -> int | str:
     """A number, or its text if Python makes none of so many digits."""
     return int(digits) if len(digits) <= MOST_DIGITS else digits
+
+
+def _finite_number(text: str) -> float | str:
+    """A number, or its text if it is larger than any float."""
+    number = float(text)
+    return text if math.isinf(number) else number
 
 
 def _decoded(data: bytes, *, is_strict: bool) -> str:
