@@ -24,6 +24,7 @@ test("labels of an axis are round values that reach the highest one", () => {
 
 test("labels of times are round in the reader's time zone", () => {
   assert.deepEqual(timeTicks(10, 130, 4), [30, 60, 90, 120]);
+  assert.deepEqual(timeTicks(10, 230, 3), [60, 120, 180], "one label alone, at 120, wouldn't say how long it is");
   assert.deepEqual(timeTicks(0, 4 * 3600, 4, 1800), [1800, 5400, 9000, 12600]);
 });
 

@@ -34,7 +34,7 @@ def test_a_link_that_was_used_says_so_and_how_to_get_another(browser: Browser, s
     with tab(browser, shown.url) as opened:
         opened.page.goto(f"{shown.url}/#code=AAAAAAAAAAAAAAAAAAAAAAAA")
         opened.page.get_by_text("This link was used already").wait_for()
-        opened.page.get_by_role("button", name="Copy: parallelrun job open").wait_for()
+        opened.page.get_by_role("button", name="Copy: parallelrun up").first.wait_for()
         assert opened.violations() == []
 
 
@@ -68,6 +68,17 @@ def test_a_failure_says_what_to_do_in_sentences(opened: Tab, shown: Studio) -> N
     phase = opened.page.get_by_role("region", name="Phases").locator("li", has_text="Waiting")
     assert phase.locator(".mark.done").count() == 1  # it had workers, whose init() failed
     assert "waited" not in opened.page.locator(".figures").inner_text()
+
+
+def test_a_job_with_failed_items_says_what_to_do_and_offers_no_useless_resume(opened: Tab, shown: Studio) -> None:
+    page, job = opened.page, shown.jobs["broken"]
+    opened.open(f"/jobs/{job}")
+    todo = page.locator(".sentence p", has_text="What to do:")
+    todo.get_by_role("link", name="run it again, with changes").wait_for()
+    assert page.get_by_role("button", name="Resume").count() == 0, "the server would refuse it"
+    page.get_by_role("button", name="Retry failed").wait_for()
+    todo.get_by_role("link", name="what has failed").click()
+    page.wait_for_url("**/mini-batches?state=failed")
 
 
 def test_a_job_that_failed_has_room_for_its_name_in_the_list_on_a_phone(opened: Tab, shown: Studio) -> None:

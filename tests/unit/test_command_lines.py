@@ -65,6 +65,25 @@ def test_every_command_line_of_a_page_is_taken(page: Path) -> None:
         assert options <= options_of(command), f"{page.name}: parallelrun {line}"
 
 
+_OF_PAGE = re.compile(r"[\"`](parallelrun [a-z][^\"`\n]*)")
+_CHOSEN = {"action.verb": "cancel", "kind": "data", "number": "3"}
+"""What stands for a value in a command line of the web page; else `1`."""
+
+
+def test_every_command_line_that_the_web_page_copies_is_taken() -> None:
+    sources = [path.read_text() for path in (ROOT / "studio" / "src").rglob("*.tsx")]
+    lines = [each for text in sources for each in _OF_PAGE.findall(text)]
+    assert len(lines) >= 25
+    for line in lines:
+        whole = re.split(r"\$\{\w+ (?:\?|&&)", line)[0]  # without what is written only sometimes
+        words = shlex.split(re.sub(r"\$\{([\w.]+)[^}]*\}", lambda found: _CHOSEN.get(found[1], "1"), whole))[1:]
+        command, rest = leaf(words)
+        if hasattr(command, "commands"):
+            assert not rest, line
+        else:
+            command.make_context(command.name, rest)  # raises what a user would read
+
+
 def test_the_pages_with_command_lines_are_read() -> None:
     lines = {page.name: len(written_to_be_run(page)) for page in PAGES}
 

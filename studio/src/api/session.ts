@@ -20,9 +20,12 @@ export const isAdmin = (): boolean => may("admin");
 export const mayChange = (owner: string): boolean =>
   isAdmin() || (may("submit") && owner === session.value?.token_name);
 
-async function refreshSession(): Promise<void> {
-  session.value = await getJson<Session>(PATH).catch(() => undefined);
-  if (session.value) mustSignIn.value = session.value.is_token_needed && !session.value.is_signed_in;
+/** Ask whether this browser is signed in. One whose session has ended is told so: who it was is remembered for that. */
+export async function refreshSession(): Promise<void> {
+  const answer = await getJson<Session>(PATH).catch(() => undefined);
+  if (!answer) return;
+  mustSignIn.value = answer.is_token_needed && !answer.is_signed_in;
+  if (!mustSignIn.value || !session.value) session.value = answer;
 }
 
 /** Raises Problem: the token is not valid. */

@@ -46,13 +46,21 @@ export function byteTicks(most: number): number[] {
   return valueTicks(most / unit).map((each) => each * unit);
 }
 
-/** Round times between two, in seconds; `offset` is what is added to make them round, such as that of a time zone. */
+/** Round times between two, in seconds, two at least; `offset` is what is added to make them round, such as that of a
+ * time zone. */
 export function timeTicks(from: number, to: number, wanted: number, offset = 0): number[] {
   const rough = (to - from) / Math.max(1, wanted);
   const step =
     rough < 1
       ? roundStep(to - from, wanted)
       : (TIME_STEPS.find((each) => each >= rough) ?? Math.ceil(rough / DAY) * DAY);
+  const ticks = multiples(from, to, step, offset);
+  // One label alone says nothing of how long a stretch is.
+  const smaller = TIME_STEPS.filter((each) => each < step).at(-1);
+  return ticks.length > 1 || smaller === undefined ? ticks : multiples(from, to, smaller, offset);
+}
+
+function multiples(from: number, to: number, step: number, offset: number): number[] {
   const first = Math.ceil((from + offset) / step) * step - offset;
   const ticks: number[] = [];
   for (let at = first; at <= to + step * 1e-6; at += step) ticks.push(at);

@@ -2,9 +2,11 @@
 
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { useEvery } from "../api/every";
 import { mustSignIn } from "../api/http";
-import { linkTrouble } from "../api/session";
+import { linkTrouble, refreshSession, session } from "../api/session";
 import { Icon } from "../parts/icon";
+import { Prose } from "../parts/prose";
 import { SignIn } from "../views/sign_in";
 import { Help } from "./help";
 import { isHelpOpen } from "./keys";
@@ -12,6 +14,8 @@ import { pageOf } from "./pages";
 import { place } from "./router";
 import { StatusLine } from "./status_line";
 import { TopBar } from "./top_bar";
+
+const SESSION_MS = 1000;
 
 export function Studio(): JSX.Element {
   const { path } = place.value;
@@ -22,6 +26,11 @@ export function Studio(): JSX.Element {
   useEffect(() => {
     document.title = `${title} · ParallelRun`;
   }, [title]);
+  // A view may ask seldom, or not at all: that a session has ended shows at once all the same.
+  const round = useEvery(SESSION_MS);
+  useEffect(() => {
+    if (session.value?.is_token_needed) void refreshSession();
+  }, [round, path]);
   // Who doesn't see the page hears that it is another one, and goes on from its beginning.
   useEffect(() => {
     if (!isFirst.current) main.current?.focus({ preventScroll: true });
@@ -38,7 +47,9 @@ export function Studio(): JSX.Element {
         {linkTrouble.value && !mustSignIn.value && (
           <div class="notice failed" role="alert">
             <Icon name="warning" />
-            <p>{linkTrouble.value}</p>
+            <p>
+              <Prose text={linkTrouble.value} />
+            </p>
           </div>
         )}
         {view}

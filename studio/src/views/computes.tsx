@@ -9,6 +9,7 @@ import { DataTable } from "../charts/twin";
 import { Card } from "../parts/card";
 import { useDefiner, type Definer } from "../parts/define";
 import { Empty } from "../parts/notice";
+import { Coded } from "../parts/prose";
 import { count } from "../words/numbers";
 import { moment } from "../words/times";
 
@@ -77,10 +78,14 @@ function Said({ of: { name, type, is_default, status } }: { of: Compute }): JSX.
       {is_default && <span class="chip">runs jobs that name none</span>}
       {!status && type === "manual" && (
         <span class="sub">
-          People start its nodes: <code>parallelrun-agent --compute {name}</code>
+          People start its nodes: <Coded text={`\`parallelrun-agent --compute ${name}\``} />
         </span>
       )}
-      {status?.why && <span class="bad">{status.why}</span>}
+      {status?.why && (
+        <span class="bad">
+          <Coded text={status.why} />
+        </span>
+      )}
       {status && status.failures > 0 && (
         <span class="sub">
           {count(status.failures)} launches in a row have failed

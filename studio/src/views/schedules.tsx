@@ -10,6 +10,7 @@ import type { Fire, FirePage, Job, JobSummaryPage, Schedule, SchedulePage } from
 import { Card } from "../parts/card";
 import { Command } from "../parts/command";
 import { Empty, Shown, Trouble } from "../parts/notice";
+import { Coded } from "../parts/prose";
 import { State } from "../parts/state";
 import { go } from "../shell/router";
 import { moment } from "../words/times";
@@ -108,7 +109,9 @@ function History({ path, name, round }: { path: string; name: string; round: num
           <li key={`${fire.due} ${fire.at}`}>
             {fire.job_id ? <a href={`/jobs/${fire.job_id}`}>{moment(fire.due)}</a> : moment(fire.due)}
             {state && <State state={state} />}
-            <span class="sub">{[fire.outcome === "manual" && "run by hand", fire.why].filter(Boolean).join(": ")}</span>
+            <span class="sub">
+              <Coded text={[fire.outcome === "manual" && "run by hand", fire.why].filter(Boolean).join(": ")} />
+            </span>
           </li>
         );
       })}

@@ -5,6 +5,17 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Problem } from "../api/http";
 import { isLinkUsed, session, signIn } from "../api/session";
 import { Command } from "../parts/command";
+import { Prose } from "../parts/prose";
+import { place } from "../shell/router";
+
+const HELP =
+  "On the server's machine, `parallelrun job open ID` and `parallelrun up` sign you in by a link. The token of `parallelrun up` is in `~/.local/state/parallelrun/cluster.json`.";
+
+/** The command that prints a link to where the page is: of a job that it shows, to that one. */
+const linkCommand = (path: string): string => {
+  const id = /^\/jobs\/(job_\w+)/.exec(path)?.[1];
+  return id ? `parallelrun job open ${id}` : "parallelrun up";
+};
 
 export function SignIn(): JSX.Element {
   const own = useRef<HTMLDialogElement>(null);
@@ -38,7 +49,7 @@ export function SignIn(): JSX.Element {
             <div>
               <p>This link was used already, or is older than ten minutes: each signs in one browser, once.</p>
               <p>To get another one:</p>
-              <Command text="parallelrun job open" />
+              <Command text={linkCommand(place.value.path)} />
             </div>
           </div>
         )}
@@ -60,14 +71,13 @@ export function SignIn(): JSX.Element {
           aria-invalid={trouble !== ""}
         />
         <p id="token-trouble" class="trouble" role="alert">
-          {trouble}
+          <Prose text={trouble} />
         </p>
         <button type="submit" class="main" disabled={isBusy}>
           {isBusy ? "Signing in …" : "Sign in"}
         </button>
         <p id="token-help" class="hint">
-          On the server's machine, <code>parallelrun job open</code> and <code>parallelrun up</code> sign you in by a
-          link. The token of <code>parallelrun up</code> is in <code>~/.local/state/parallelrun/cluster.json</code>.
+          <Prose text={HELP} />
         </p>
       </form>
     </dialog>

@@ -31,7 +31,7 @@ function processing(job: Job, pace: Pace): string {
     return `It is paused, with ${counted(done + failed, "mini-batch", "mini-batches")} of ${count(scheduled)} decided`;
   const standing = standingOf(job);
   if (standing === "waiting_for_workers")
-    return `Waits for workers for ${duration(pace.waitedS)}${done + failed ? `, with ${counted(done + failed, "mini-batch", "mini-batches")} of ${count(scheduled)} decided` : ""}`;
+    return `Waits for workers ${pace.elapsedS ? "again" : `for ${duration(pace.waitedS)}`}${done + failed ? `, with ${counted(done + failed, "mini-batch", "mini-batches")} of ${count(scheduled)} decided` : ""}`;
   if (standing === "starting") return "Its workers start: init() runs, and no mini-batch yet";
   const total = listing_done ? count(scheduled) : `${count(scheduled)} found so far`;
   const bad = failed ? `; ${counted(failed, "has", "have")} failed` : "";

@@ -39,8 +39,8 @@ _FROM: Final = "~"
 """Between the ids of sessions of which each has begun with a code that the one before it asked for."""
 _MOST_AFTER_EACH_OTHER: Final = 10
 _USED: Final = (
-    "This link was used in another browser, or is older than ten minutes. Get another one with `parallelrun job open`, "
-    "or `parallelrun up` again, or sign in with a token."
+    "This link was used in another browser, or is older than ten minutes. Get another one with "
+    "`parallelrun job open ID`, or `parallelrun up` again, or sign in with a token."
 )
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 

@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import type { DataPreview, InputPreview } from "../../api/types";
 import { DataTable } from "../../charts/twin";
+import { Copy } from "../../parts/copy";
 import { Prose } from "../../parts/prose";
 import { counted } from "../../words/numbers";
 
@@ -50,7 +51,7 @@ function OneInput({ of }: { of: InputPreview }): JSX.Element {
         <ul class="evidence">
           {of.first_files.map((path) => (
             <li key={path}>
-              <code>{path}</code>
+              <code>{path}</code> <Copy text={path} label={`Copy ${path}`} />
             </li>
           ))}
         </ul>

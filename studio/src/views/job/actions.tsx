@@ -30,7 +30,10 @@ interface Action {
 const FAILS_AGAIN =
   "It has failed before the first mini-batch: with the same code and settings, that must happen again. Mend what the failure names, and run it again with changes.";
 /** What has nothing to do with single mini-batches, and is the same the next time. */
-const THE_SAME_AGAIN = ["INIT_FAILED", "INVALID_INPUT", "EMPTY_INPUT", "COMMAND_FAILED"];
+const THE_SAME_AGAIN = ["INIT_FAILED", "INVALID_INPUT"];
+
+/** What running the rest doesn't undo: the server refuses to resume such a job. */
+const FOR_GOOD = ["THRESHOLD_CROSSED", "COMMAND_FAILED", "NO_ROWS", "EMPTY_INPUT"];
 
 const failsAgain = ({ failure, progress }: Job): boolean =>
   failure !== null && !progress.done && THE_SAME_AGAIN.includes(failure.code);
@@ -131,7 +134,7 @@ function actionsOf(job: Job): Action[] {
         ? "What has failed is run again, and what follows it. What has completed is kept."
         : `${failed ? counted(failed, "failed mini-batch is", "failed mini-batches are") : counted(lost, "failed item is", "failed items are")} run again, into the same output. What is done is kept. The code stays as it was.`,
     });
-  if (job.state !== "completed")
+  if (job.state !== "completed" && !FOR_GOOD.includes(job.failure?.code ?? ""))
     actions.push({
       verb: "resume",
       title: "Resume",

@@ -1,9 +1,11 @@
 // Why a job has failed, beyond the one sentence: the first cause, what to do, and where to read on.
 
 import type { JSX } from "preact";
+import { isOver } from "../../api/live";
 import type { Job, JobFailure } from "../../api/types";
 import { Prose } from "../../parts/prose";
-import { ended } from "../../words/sentence";
+import { counted } from "../../words/numbers";
+import { ended, lostItems } from "../../words/sentence";
 import { linkToLog } from "./links";
 
 export function Cause({ job, failure }: { job: Job; failure: JobFailure }): JSX.Element {
@@ -39,5 +41,20 @@ export function Cause({ job, failure }: { job: Job; failure: JobFailure }): JSX.
         </p>
       )}
     </>
+  );
+}
+
+/** What to do about items that have failed, where the server has no advice of its own: it depends on why they did. */
+export function AfterFailures({ job }: { job: Job }): JSX.Element | false {
+  const { failed, done } = job.progress;
+  if (!isOver(job) || job.type === "pipeline" || job.failure?.hint || !(failed || lostItems(job))) return false;
+  const kept = done ? `: that takes over the ${counted(done, "mini-batch", "mini-batches")} done` : "";
+  return (
+    <p>
+      <b>What to do:</b> Look at <a href={`/jobs/${job.id}/mini-batches?state=failed`}>what has failed</a>. If the code
+      or an input is wrong, mend it and <a href={`/new?from=${job.id}&resume_from=1`}>run it again, with changes</a>
+      {kept}. If the cause has passed, as with a service that was away, retry what failed.
+      {job.failure && " If so many may fail, allow more with error_threshold."}
+    </p>
   );
 }

@@ -6,6 +6,7 @@ import { isOver, type LiveJob } from "../../api/live";
 import type { Job } from "../../api/types";
 import { Bar, itemShares, progressShares, type Share } from "../../parts/bar";
 import { Copy } from "../../parts/copy";
+import { Prose } from "../../parts/prose";
 import { Mark, State } from "../../parts/state";
 import { itemsFound, paceOf, standingOf, stepsIn } from "../../words/pace";
 import { counted } from "../../words/numbers";
@@ -15,7 +16,7 @@ import { clock, moment } from "../../words/times";
 import { titleOf } from "../../words/title";
 import { written } from "../jobs/tags";
 import { Actions } from "./actions";
-import { Cause } from "./cause";
+import { AfterFailures, Cause } from "./cause";
 import { Figures } from "./figures";
 import { Maker } from "./maker";
 import { WhyNot } from "./sharing";
@@ -58,7 +59,9 @@ export function Header({ job, live, now }: { job: Job; live: LiveJob; now: numbe
       <div class={`sentence ${isMixed ? "mixed" : kindOf(standingOf(job))}`} aria-live="polite">
         <Mark state={standingOf(job)} />
         <div>
-          <p>{sentenceOf(job, pace)}</p>
+          <p>
+            <Prose text={sentenceOf(job, pace)} />
+          </p>
           <WhyNot job={job} />
           {job.progress.items_short > 0 && !job.failure && isOver(job) && (
             <p class="sub">
@@ -67,6 +70,7 @@ export function Header({ job, live, now }: { job: Job; live: LiveJob; now: numbe
             </p>
           )}
           {job.failure && <Cause job={job} failure={job.failure} />}
+          <AfterFailures job={job} />
         </div>
       </div>
       {!isOver(job) && <Bar label="Progress" {...wholeOf(job)} />}

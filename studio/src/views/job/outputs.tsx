@@ -11,6 +11,7 @@ import { HeadOf } from "../../parts/head_of";
 import { Icon } from "../../parts/icon";
 import { Empty, Shown } from "../../parts/notice";
 import { isPicture, Picture } from "../../parts/picture";
+import { Prose } from "../../parts/prose";
 import { ask, place } from "../../shell/router";
 import { bytes } from "../../words/numbers";
 import { moment } from "../../words/times";
@@ -65,7 +66,7 @@ function WholeOutput({ job, output }: { job: Job; output: NonNullable<Job["outpu
       </dl>
       {job.warnings.map((warning) => (
         <p key={warning} class="hint apart">
-          {warning}
+          <Prose text={warning} />
         </p>
       ))}
     </Card>

@@ -85,7 +85,13 @@ function OneSetting({ of }: { of: EffectiveSetting }): JSX.Element {
 
 function Value({ value }: { value: unknown }): JSX.Element {
   const isLong = typeof value === "object" && value !== null && Object.keys(value).length > 0;
-  return isLong ? <pre>{JSON.stringify(value, null, 2)}</pre> : <code>{plain(value)}</code>;
+  if (isLong) return <pre>{JSON.stringify(value, null, 2)}</pre>;
+  const text = plain(value);
+  return (
+    <>
+      <code>{text}</code> {text.includes("/") && <Copy text={text} label={`Copy ${text}`} />}
+    </>
+  );
 }
 
 function plain(value: unknown): string {

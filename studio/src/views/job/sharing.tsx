@@ -84,7 +84,7 @@ export function Priority({ job, live }: { job: Job; live: LiveJob }): JSX.Elemen
       </select>
       {problem && (
         <span class="trouble" role="alert">
-          {problem.message}
+          <Prose text={problem.message} />
         </span>
       )}
     </label>

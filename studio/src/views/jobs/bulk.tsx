@@ -1,43 +1,23 @@
-// What can be done with all jobs that are chosen. It asks first, and says of each job for which it was refused why.
+// What can be done with all jobs that are chosen. It asks first, names them, and says of each for which it can't be done,
+// or was refused, why.
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { Problem, send } from "../../api/http";
 import { jobPath } from "../../api/paths";
 import { Question } from "../../parts/question";
-import { counted } from "../../words/numbers";
+import type { JobSummary } from "../../api/types";
+import { Mark } from "../../parts/state";
+import { count, counted } from "../../words/numbers";
+import { standingOf } from "../../words/pace";
+import { titleOf } from "../../words/title";
+import { obstacleOf, VERBS, type Verb } from "./bulk_verbs";
 import { changeOf } from "./tags";
 
-type Verb = "cancel" | "retry" | "tag" | "archive" | "delete";
-
-const VERBS: Record<Verb, { title: string; question: string; isGrave?: boolean }> = {
-  cancel: {
-    title: "Cancel",
-    isGrave: true,
-    question: "What is running is stopped. What is done is kept; a resume goes on from there.",
-  },
-  retry: {
-    title: "Retry failed",
-    question: "Failed mini-batches are run again, with the code as it was. What is done is kept.",
-  },
-  tag: {
-    title: "Tag",
-    question: "Tags are set, and with a minus removed. Other tags stay.",
-  },
-  archive: {
-    title: "Archive",
-    question: "They are hidden from lists. Nothing of them is removed; they can be restored.",
-  },
-  delete: {
-    title: "Delete",
-    isGrave: true,
-    question:
-      "Their outputs, results and reports are removed for good. One that runs, or that something refers to, stays.",
-  },
-};
+const NAMED = 10;
 
 interface Props {
-  chosen: string[];
+  chosen: JobSummary[];
   /** Called with the jobs that are there no more. */
   onDone: (gone: string[]) => void;
 }
@@ -58,28 +38,41 @@ export function Bulk({ chosen, onDone }: Props): JSX.Element {
 
 function Confirm({ verb, chosen, onDone, onClose }: Props & { verb: Verb; onClose: () => void }): JSX.Element {
   const [tags, setTags] = useState("");
-  const { title, question, isGrave } = VERBS[verb];
+  const { title, question, isGrave, effect } = VERBS[verb];
   const body = verb === "tag" ? changeOf(tags) : undefined;
+  // As it is when the dialog is opened: what is done to them meanwhile is no reason against it.
+  const [obstacles] = useState(() => new Map(chosen.map((job) => [job.id, obstacleOf(verb, job)])));
+  const [jobs, others] = [chosen.filter(({ id }) => !obstacles.get(id)), chosen.filter(({ id }) => obstacles.get(id))];
   const act = async (): Promise<void> => {
     const refused: Record<string, string> = {};
-    for (const id of chosen)
+    for (const { id } of jobs)
       await (verb === "delete" ? send("DELETE", jobPath(id)) : send("POST", `${jobPath(id)}:${verb}`, body)).catch(
         (problem: Problem) => (refused[id] = problem.message),
       );
-    onDone(verb === "delete" ? chosen.filter((id) => !refused[id]) : []);
-    const lines = Object.entries(refused).map(([id, why]) => `\`${id}\` ${why}`);
+    onDone(verb === "delete" ? jobs.flatMap(({ id }) => (refused[id] ? [] : [id])) : []);
+    const lines = jobs.flatMap((job) => (refused[job.id] ? [`\`${titleOf(job)}\`: ${refused[job.id]}`] : []));
     if (lines.length) throw new Problem(0, "", `${counted(lines.length, "job")} refused:`, lines);
   };
+  const number = others.length && jobs.length ? `${count(jobs.length)} of ${counted(chosen.length, "job")}` : "";
   return (
     <Question
-      title={`${title}: ${counted(chosen.length, "job")}?`}
+      title={`${title}: ${number || counted(chosen.length, "job")}?`}
       button={title}
       isGrave={isGrave}
-      isDisabled={body && !tags.trim()}
+      isDisabled={!jobs.length || (body && !tags.trim())}
       act={act}
       onClose={onClose}
     >
       <p>{question}</p>
+      <Named jobs={jobs} label={title} told={effect} />
+      {others.length > 0 && (
+        <>
+          <p>
+            <b>{jobs.length ? `Not ${counted(others.length, "other")}:` : "It can be done to none of them:"}</b>
+          </p>
+          <Named jobs={others} label="Left as they are" told={({ id }) => obstacles.get(id)!} />
+        </>
+      )}
       {body && (
         <label class="pick">
           Tags
@@ -92,5 +85,27 @@ function Confirm({ verb, chosen, onDone, onClose }: Props & { verb: Verb; onClos
         </label>
       )}
     </Question>
+  );
+}
+
+interface NamedProps {
+  jobs: JobSummary[];
+  label: string;
+  told: (job: JobSummary) => string;
+}
+
+function Named({ jobs, label, told }: NamedProps): JSX.Element | false {
+  return (
+    jobs.length > 0 && (
+      <ul class="named" aria-label={label}>
+        {jobs.slice(0, NAMED).map((job) => (
+          <li key={job.id} title={job.id}>
+            <Mark state={standingOf(job)} />
+            <b>{titleOf(job)}</b> <span class="sub">{told(job)}</span>
+          </li>
+        ))}
+        {jobs.length > NAMED && <li class="sub">and {count(jobs.length - NAMED)} more</li>}
+      </ul>
+    )
   );
 }

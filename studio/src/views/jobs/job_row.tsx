@@ -5,6 +5,7 @@ import { isOver } from "../../api/live";
 import type { JobSummary } from "../../api/types";
 import { Copy } from "../../parts/copy";
 import { Bar, progressShares } from "../../parts/bar";
+import { Coded } from "../../parts/prose";
 import { State } from "../../parts/state";
 import { linkWith } from "../../shell/router";
 import { count, rate, short } from "../../words/numbers";
@@ -51,7 +52,11 @@ export function JobRow({ job, now, isChosen, toggle }: Props): JSX.Element {
       </th>
       <td class="standing">
         <State state={standingOf(job)} />
-        {why && <span class="sub message">{why}</span>}
+        {why && (
+          <span class="sub message">
+            <Coded text={why} />
+          </span>
+        )}
       </td>
       <td class="progress">
         <Progress job={job} />

@@ -22,7 +22,7 @@ export function Jobs(): JSX.Element {
   const { query } = place.value;
   const key = keyOf(query);
   const [pages, setPages] = useState(1);
-  const [chosen, choose] = useState<string[]>([]);
+  const [ticked, tick] = useState<JobSummary[]>([]);
   const jobs = useLoaded(
     "jobs",
     (signal) => search(questionOf(query, Date.now()), pages, signal),
@@ -30,10 +30,16 @@ export function Jobs(): JSX.Element {
     `${pages} ${key}`,
   );
   const now = useNow(jobs.value?.items.some((job) => !isOver(job)) ?? false);
-  const toggle = (id: string): void =>
-    choose((before) => (before.includes(id) ? before.filter((each) => each !== id) : [...before, id]));
+  // Those that another filter hides are as they were when it was chosen.
+  const shown = new Map(jobs.value?.items.map((job) => [job.id, job]));
+  const chosen = ticked.map((job) => shown.get(job.id) ?? job);
+  const toggle = (job: JobSummary): void =>
+    tick((before) => {
+      const others = before.filter(({ id }) => id !== job.id);
+      return others.length < before.length ? others : [...before, job];
+    });
   const done = (gone: string[]): void => {
-    choose((before) => before.filter((each) => !gone.includes(each)));
+    tick((before) => before.filter(({ id }) => !gone.includes(id)));
     jobs.reload();
   };
 
@@ -48,14 +54,14 @@ export function Jobs(): JSX.Element {
           <p class="chosen">
             <b>{count(chosen.length)} chosen</b>
             {chosen.length > 1 && chosen.length <= MOST ? (
-              <a class="button" href={`/compare?jobs=${chosen.join(",")}`}>
+              <a class="button" href={`/compare?jobs=${chosen.map(({ id }) => id).join(",")}`}>
                 {chosen.length === 2 ? "Compare these two" : `Compare these ${count(chosen.length)}`}
               </a>
             ) : (
               <span class="sub">choose two to {count(MOST)} to compare them</span>
             )}
             <Bulk chosen={chosen} onDone={done} />
-            <button type="button" class="quiet" onClick={() => choose([])}>
+            <button type="button" class="quiet" onClick={() => tick([])}>
               Choose none
             </button>
           </p>
@@ -96,8 +102,8 @@ export function Jobs(): JSX.Element {
 interface TableProps {
   jobs: JobSummary[];
   now: number;
-  chosen: string[];
-  toggle: (id: string) => void;
+  chosen: JobSummary[];
+  toggle: (job: JobSummary) => void;
 }
 
 /** Its columns: by what the server sorts each, and whether its smallest comes first when it is asked for. */
@@ -115,13 +121,20 @@ function Table({ jobs, now, chosen, toggle }: TableProps): JSX.Element {
   const { query } = place.value;
   const current = query.get("order") ?? "submitted";
   const isUp = Boolean(query.get("up"));
+  const ids = new Set(chosen.map(({ id }) => id));
+  const areAll = jobs.every(({ id }) => ids.has(id));
   return (
     <table class="jobs">
       <caption class="unseen">Jobs</caption>
       <thead>
         <tr>
-          <th scope="col">
-            <span class="unseen">Choose</span>
+          <th scope="col" class="tick">
+            <input
+              type="checkbox"
+              aria-label="Choose all that are shown"
+              checked={areAll}
+              onChange={() => jobs.filter(({ id }) => ids.has(id) === areAll).forEach(toggle)}
+            />
           </th>
           {COLUMNS.map(({ title, order, isNumber, isUp: isUpFirst = false }) => {
             const isCurrent = order === current;
@@ -148,7 +161,7 @@ function Table({ jobs, now, chosen, toggle }: TableProps): JSX.Element {
       </thead>
       <tbody>
         {jobs.map((job) => (
-          <JobRow key={job.id} job={job} now={now} isChosen={chosen.includes(job.id)} toggle={() => toggle(job.id)} />
+          <JobRow key={job.id} job={job} now={now} isChosen={ids.has(job.id)} toggle={() => toggle(job)} />
         ))}
       </tbody>
     </table>

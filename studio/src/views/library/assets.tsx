@@ -15,6 +15,14 @@ import { written } from "../jobs/tags";
 import { Grid, ROWS } from "../job/table";
 import { Chosen, Listing } from "./listing";
 
+/** What an asset of each type is: what those see who have none. */
+const ABOUT: Record<string, string> = {
+  data: "Data is a folder, a file or a table under a name, in versions that never change.",
+  model: "A model is a file or a folder under a name, in versions: jobs take it as an input, or make one.",
+  environment: "An environment is the Python that scripts run with, under a name, in versions.",
+  component: "A component is a step that several pipelines use.",
+};
+
 export function Assets({ kind, title }: { kind: string; title: string }): JSX.Element {
   const loaded = useLoaded(kind, (signal) => getJson<AssetPage>(apiPath(`/assets/${kind}`), signal));
   const name = place.value.query.get("name") ?? "";
@@ -24,7 +32,8 @@ export function Assets({ kind, title }: { kind: string; title: string }): JSX.El
         {({ items }) => (
           <Listing
             title={title}
-            command={`parallelrun asset list ${kind}`}
+            command={`parallelrun ${kind} list`}
+            first={{ about: ABOUT[kind] ?? "", command: `parallelrun ${kind} create --file ${kind}.yml` }}
             columns={["Name", "Latest version", "Created", "Owner", "About"]}
             rows={items.map((asset) => [
               <Chosen name={asset.name} />,
@@ -50,12 +59,17 @@ function Versions({ kind, name }: { kind: string; name: string }): JSX.Element {
         <>
           <Listing
             title={`Versions of ${name}`}
-            command={`parallelrun asset list ${kind} ${name}`}
+            command={`parallelrun ${kind} list --name ${name}`}
             columns={["Version", "Created", "What it is", "About", "Name for jobs", "Used by"]}
             rows={items.map((asset) => [
               asset.version,
               moment(asset.created),
-              <code>{contentOf(asset)}</code>,
+              <>
+                <code>{contentOf(asset)}</code>{" "}
+                {typeof asset.content["path"] === "string" && (
+                  <Copy text={asset.content["path"]} label={`Copy the path of version ${asset.version}`} />
+                )}
+              </>,
               <>
                 {asset.description || (Object.keys(asset.tags).length ? "" : "–")}{" "}
                 {written(asset.tags).map((tag) => (

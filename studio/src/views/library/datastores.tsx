@@ -30,6 +30,10 @@ export function Datastores(): JSX.Element {
           <Listing
             title="Datastores"
             command="parallelrun datastore list"
+            first={{
+              about: "A datastore is a name for a place in an object store, so that jobs need neither address nor key.",
+              command: "parallelrun datastore create --file datastore.yml",
+            }}
             action={definer.create}
             columns={["Name", "Type", "Location", "Credentials", "Change"]}
             rows={items.map((each) => [

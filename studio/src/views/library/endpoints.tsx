@@ -29,6 +29,10 @@ export function Endpoints(): JSX.Element {
           <Listing
             title="Batch endpoints"
             command="parallelrun batch-endpoint list"
+            first={{
+              about: "A batch endpoint is a job under a name, which whoever invokes it gives the data.",
+              command: "parallelrun batch-endpoint create --file endpoint.yml",
+            }}
             columns={["Name", "Deployments", "Default", "Changed", "Jobs", "Invoke"]}
             rows={items.map(({ name, deployments, default_deployment, modified }) => [
               <Chosen name={name} />,
@@ -39,7 +43,7 @@ export function Endpoints(): JSX.Element {
               <>
                 <Invoke endpoint={name} />
                 <Copy
-                  text={`parallelrun batch-endpoint invoke ${name} --file invocation.yml`}
+                  text={`parallelrun batch-endpoint invoke ${name} --input /path/to/the/files`}
                   label={`Copy the command that invokes ${name}`}
                 >
                   CLI
@@ -66,7 +70,11 @@ function Deployments({ endpoint, preset }: { endpoint: string; preset: string })
       {({ items }) => (
         <Listing
           title={`Deployments of ${endpoint}`}
-          command={`parallelrun batch-deployment list ${endpoint}`}
+          command={`parallelrun batch-deployment list --endpoint-name ${endpoint}`}
+          first={{
+            about: "A deployment says which job is made of the data that the endpoint is given.",
+            command: `parallelrun batch-deployment create --endpoint-name ${endpoint} --file deployment.yml`,
+          }}
           columns={["Name", "Type", "Inputs", "Changed", "About", "Invoke"]}
           rows={items.map((each) => [
             <>

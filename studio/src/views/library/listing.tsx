@@ -3,6 +3,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { DataTable, type Column } from "../../charts/twin";
 import { Card } from "../../parts/card";
+import { Command } from "../../parts/command";
 import { Copy } from "../../parts/copy";
 import { Empty } from "../../parts/notice";
 import { linkWith, place } from "../../shell/router";
@@ -13,10 +14,12 @@ interface Props {
   columns: string[];
   rows: ComponentChildren[][];
   command: string;
+  /** For those who have none yet: what one is, and the command that makes the first. */
+  first?: { about: string; command: string };
   action?: JSX.Element;
 }
 
-export function Listing({ title, columns, rows, command, action }: Props): JSX.Element {
+export function Listing({ title, columns, rows, command, first, action }: Props): JSX.Element {
   return (
     <Card
       title={title}
@@ -32,7 +35,10 @@ export function Listing({ title, columns, rows, command, action }: Props): JSX.E
       {rows.length ? (
         <DataTable caption={title} columns={columns.map((name): Column => ({ name }))} rows={rows} />
       ) : (
-        <Empty>None yet.</Empty>
+        <>
+          <Empty>None yet. {first?.about}</Empty>
+          {first && <Command text={first.command} />}
+        </>
       )}
     </Card>
   );

@@ -75,7 +75,9 @@ function Table({ job, items }: { job: string; items: FailedItem[] }): JSX.Elemen
         { name: "Place" },
       ]}
       rows={items.map((each) => [
-        <code>{each.item}</code>,
+        <>
+          <code>{each.item}</code> <Copy text={each.item} label={`Copy ${each.item}`} />
+        </>,
         <a href={linkToMiniBatch(job, each.mini_batch)}>{count(each.mini_batch)}</a>,
         <span class="message sub">
           {each.category} <code>{each.message}</code>

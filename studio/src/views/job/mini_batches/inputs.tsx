@@ -59,27 +59,29 @@ export function Inputs({ job, id }: { job: string; id: number }): JSX.Element | 
 /** A file with its first lines or as a picture; what is in an object store, the server can't read. */
 function OneInput({ name, url, isOnly }: { name: string; url: string; isOnly: boolean }): JSX.Element {
   const [isOpen, setOpen] = useState(isOnly);
+  const copy = !isOnly && <Copy text={name} label={`Copy ${name}`} />; // of one alone, there is a button above
   if (name.includes("://"))
     return (
       <li>
-        <code>{name}</code>
+        <code>{name}</code> {copy}
       </li>
     );
   if (isPicture(name))
     return (
       <li>
         <Picture url={url} name={name.split("/").pop()!} />
-        <code>{name}</code>
+        <code>{name}</code> {copy}
       </li>
     );
   return (
-    <li>
+    <li class="input">
       <details open={isOnly} onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary>
           <code>{name}</code>
         </summary>
         {isOpen && <HeadOf path={url} />}
       </details>
+      {copy}
     </li>
   );
 }

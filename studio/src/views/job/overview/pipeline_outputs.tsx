@@ -5,6 +5,7 @@ import { isOver } from "../../../api/live";
 import type { Job } from "../../../api/types";
 import { Card } from "../../../parts/card";
 import { Copy } from "../../../parts/copy";
+import { Coded } from "../../../parts/prose";
 
 export function PipelineOutputs({ job }: { job: Job }): JSX.Element | null {
   if (!job.outputs.length) return null;
@@ -20,7 +21,9 @@ export function PipelineOutputs({ job }: { job: Job }): JSX.Element | null {
                 {path ? <code>{path}</code> : isOver(job) ? "not made" : "not made yet"}{" "}
                 {path && <Copy text={path} label={`Copy the path of ${name}`} />}
                 {lack ? (
-                  <span class="bad">{` ${path ? "not whole, " : ""}since ${lack}`}</span>
+                  <span class="bad">
+                    <Coded text={` ${path ? "not whole, " : ""}since ${lack}`} />
+                  </span>
                 ) : (
                   step && <span class="sub"> by step {step}</span>
                 )}

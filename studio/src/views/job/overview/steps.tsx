@@ -7,6 +7,7 @@ import { DataTable } from "../../../charts/twin";
 import { Bar, progressShares } from "../../../parts/bar";
 import { Card } from "../../../parts/card";
 import { Choice } from "../../../parts/choice";
+import { Coded } from "../../../parts/prose";
 import { Mark, State } from "../../../parts/state";
 import { kindOf } from "../../../words/states";
 import { count } from "../../../words/numbers";
@@ -67,7 +68,9 @@ function StepGraph({ graph, now }: { graph: Graph; now: number }): JSX.Element {
               <Name step={step} />
               <StepLog step={step} />
             </p>
-            <p class="sub">{told(step, now)}</p>
+            <p class="sub">
+              <Coded text={told(step, now)} />
+            </p>
             {step.progress && step.state !== "waiting" && step.progress.scheduled > 0 && (
               <Bar
                 label={`Progress of ${step.name}`}
@@ -106,7 +109,7 @@ function StepTable({ steps, now }: { steps: PipelineStep[]; now: number }): JSX.
             : "–"),
         timeOf(step, now) || "–",
         <>
-          {step.why} <StepLog step={step} />
+          <Coded text={step.why} /> <StepLog step={step} />
         </>,
       ])}
     />

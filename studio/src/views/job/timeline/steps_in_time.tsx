@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import { Card } from "../../../parts/card";
 import { Empty } from "../../../parts/notice";
+import { Coded } from "../../../parts/prose";
 import { Mark } from "../../../parts/state";
 import { kindOf } from "../../../words/states";
 import { clock, duration } from "../../../words/times";
@@ -37,7 +38,7 @@ export function StepsInTime({ job, now }: TabProps): JSX.Element {
               </span>
               <span class="sub">
                 {begin === undefined ? step.state : `${clock(begin)}, ${duration((end - begin) / 1000)}`}
-                {step.why && ` · ${step.why}`}
+                {step.why && <Coded text={` · ${step.why}`} />}
                 {step.state === "failed" && step.job && (
                   <>
                     {" · "}
