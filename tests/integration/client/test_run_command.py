@@ -153,7 +153,7 @@ def test_an_output_that_nobody_has_written_has_no_line(job: Path) -> None:
     code, stdout, stderr = run(job)
 
     assert (code, stdout) == (0, f"output kept: {job}/out/kept\nlogs: {job}/out/logs\n")
-    assert any("has written nothing to its output 'lost'" in line for line in stderr), stderr
+    assert any("has written nothing to its output 'lost'." in line for line in stderr), stderr
 
 
 def test_a_failure_is_shown_with_the_users_own_traceback_and_keeps_everything(job: Path) -> None:
