@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -26,6 +26,12 @@ SIZES = [1000, 2 << 20, 17 << 20]
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
     says_when = True
+    sent: ClassVar[list[str]] = []
+    """The paths whose content was asked for."""
+
+    def do_GET(self) -> None:
+        self.sent.append(self.path)
+        super().do_GET()
 
     def log_message(self, *args: Any) -> None:
         pass
@@ -100,6 +106,15 @@ def test_a_file_without_a_tag_is_told_by_its_time(web: Web, cache: StageCache, t
 
     assert (tmp_path / "first").read_bytes() == b"1" * size
     assert (tmp_path / "second").read_bytes() == b"2" * size
+
+
+def test_a_file_that_stays_the_same_is_fetched_once(web: Web, cache: StageCache, tmp_path: Path) -> None:
+    url = web.put("one", b"1")
+    _Quiet.sent.clear()
+    for target in ("first", "second"):
+        fetch(url, ObjectStorage().version(url), str(tmp_path / target), cache)
+        assert (tmp_path / target).read_bytes() == b"1"
+    assert _Quiet.sent == ["/one"]
 
 
 @pytest.mark.parametrize("web", [_Timeless], indirect=True)
