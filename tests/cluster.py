@@ -35,6 +35,7 @@ from parallelrun_core.store.roles import Role
 from parallelrun_core.store.rq.wake import ask_for_leader
 from tests.redis_server import SECRETS, RedisServer, with_this_process
 from tests.security.as_user import command_for
+from tests.service_template import ForkedService, can_be_forked, service_template
 from tests.twins import sabotage
 
 ROOT = Path(__file__).parents[1]
@@ -53,6 +54,9 @@ class Cluster:
         worker_uids: what the workers may be, if they are to be other users than their agents. For root only.
     """
 
+    is_forked = True
+    """Services are forked where that can't be told from a start by themselves, but from what /proc has of them."""
+
     def __init__(
         self,
         *,
@@ -68,6 +72,7 @@ class Cluster:
         redis_options: tuple[str, ...] = (),
         worker_uids: str = "",
     ) -> None:
+        self._without = without
         self._launcher = ["-m", "parallelrun_core.service.launch"]
         if without:
             self._launcher = ["-m", "tests.twins.launch", without]
@@ -83,7 +88,7 @@ class Cluster:
         if without:
             with sabotage.without(without):
                 self.redis_server.know_services()  # services may run the scripts that they have
-        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.processes: dict[str, subprocess.Popen[bytes] | ForkedService] = {}
         self._commands: dict[str, list[str]] = {
             "master": ["parallelrun_master.main", "--leaders", "2"],
             "concatenator": ["parallelrun_concatenator.main", "--concatenators", "1"],
@@ -163,9 +168,13 @@ class Cluster:
         environment = {
             **self._environment, "PARALLELRUN_REDIS_SECRET": secret, **self.environments.get(name, {}),
         }  # fmt: skip
+        prefix = self.prefixes.get(name, [])
         with (self.home / f"{name}.log").open("ab") as log:
+            if self.is_forked and not prefix and not self._without and can_be_forked(environment):
+                self.processes[name] = service_template().start(module, flags, environment, log.fileno())
+                return
             self.processes[name] = subprocess.Popen(
-                [*self.prefixes.get(name, []), *with_this_process(), sys.executable, *self._launcher, module, *flags],
+                [*prefix, *with_this_process(), sys.executable, *self._launcher, module, *flags],
                 cwd=ROOT,
                 env=environment,
                 stdout=log,

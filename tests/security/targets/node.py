@@ -52,6 +52,7 @@ def services(
     options = ("--unixsocketperm", "777") if services_uid else ()  # its folder lets nobody else through
     token = secrets.token_urlsafe(16)
     cluster = Cluster(api=True, token=token, agent_flags=agent_flags, without=without, redis_options=options)
+    cluster.is_forked = False
     give_secret(cluster.home / "secrets", services_uid or os.getuid())
     for service in ("master", "concatenator", *cluster.nodes):
         cluster.environments.setdefault(service, {})["PARALLELRUN_SECRETS_DIR"] = str(cluster.home / "secrets")
