@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from parallelrun.cli.definitions import add_delete, add_list, add_show
+from parallelrun.cli.definitions import add_create, add_delete, add_list, add_show
 from parallelrun.cli.exit_codes import ExitCode
 from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url, connect
@@ -63,21 +62,12 @@ def _lines(compute: Compute) -> list[tuple[str, object]]:
     return [*lines, *_standing(compute)]
 
 
-@compute.command()
-def create(
-    *,
-    file: Annotated[Path, typer.Option("--file", "-f", help="The definition, as YAML or JSON.", show_default=False)],
-    form: FormatOption = OutputFormat.TABLE,
-    url: Url = "",
-    token: Token = "",
-) -> None:
-    """Define a compute, or define it anew, and print its name."""
-    from parallelrun.cli.output import say, show_change
-
-    with connect(url, token) as client:
-        defined = client.computes.create(file)
-    show_change(defined, form, name=defined.name)
-    say(f"{_range(defined)} of type {defined.type}; a job selects it with `compute: {defined.name}`")
+add_create(
+    compute,
+    "Define a compute, or define it anew, and print its name.",
+    lambda client, file: client.computes.create(file),
+    lambda defined: f"{_range(defined)} of type {defined.type}; a job selects it with `compute: {defined.name}`",
+)
 
 
 add_list(

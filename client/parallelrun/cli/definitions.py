@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -16,6 +17,33 @@ if TYPE_CHECKING:
     from parallelrun.client import Client
 
 Completion = Callable[[typer.Context, str], Iterable[tuple[str, str]]]
+
+
+def add_create(
+    group: typer.Typer,
+    text: str,
+    create: Callable[[Client, Path], Any],
+    result: Callable[[Any], str],
+) -> None:
+    """Add `create`.
+
+    Args:
+        text: its help.
+        create: defines what a file says.
+        result: what follows from the definition, in a sentence.
+    """
+    option: Any = typer.Option(..., "--file", "-f", help="The definition, as YAML or JSON.", show_default=False)
+
+    @group.command("create", help=text)
+    def command(
+        *, file: Path = option, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = ""
+    ) -> None:
+        from parallelrun.cli.output import say, show_change
+
+        with connect(url, token) as client:
+            defined = create(client, file)
+        show_change(defined, form, name=defined.name)
+        say(result(defined))
 
 
 def add_list(

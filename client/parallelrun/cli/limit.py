@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from parallelrun.cli import completion
-from parallelrun.cli.definitions import add_delete, add_list, add_show
-from parallelrun.cli.output import FormatOption, OutputFormat
-from parallelrun.cli.server import Token, Url, connect
+from parallelrun.cli.definitions import add_create, add_delete, add_list, add_show
 
 if TYPE_CHECKING:
     from parallelrun.models import RateLimit
@@ -22,21 +19,12 @@ limit = typer.Typer(
 )
 
 
-@limit.command()
-def create(
-    *,
-    file: Annotated[Path, typer.Option("--file", "-f", help="The definition, as YAML or JSON.", show_default=False)],
-    form: FormatOption = OutputFormat.TABLE,
-    url: Url = "",
-    token: Token = "",
-) -> None:
-    """Define a limit, or define it anew, and print its name."""
-    from parallelrun.cli.output import say, show_change
-
-    with connect(url, token) as client:
-        defined = client.limits.create(file)
-    show_change(defined, form, name=defined.name)
-    say(f"jobs that name it in rate_limits keep to it: rate_limits: [{defined.name}]")
+add_create(
+    limit,
+    "Define a limit, or define it anew, and print its name.",
+    lambda client, file: client.limits.create(file),
+    lambda defined: f"jobs that name it in rate_limits keep to it: rate_limits: [{defined.name}]",
+)
 
 
 def _lines(definition: RateLimit) -> list[tuple[str, object]]:

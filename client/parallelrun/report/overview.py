@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from parallelrun.progress.markup import Child, Markup, element
 from parallelrun.progress.steps import describe_step
 from parallelrun.progress.summary import headline, is_clean
+from parallelrun.report.charts import per_second, seconds, share
 from parallelrun.report.facts import Facts
-from parallelrun.report.numbers import per_second, seconds, share
 from parallelrun_core.plurals import counted
 
 if TYPE_CHECKING:

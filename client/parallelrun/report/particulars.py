@@ -9,8 +9,8 @@ from itertools import groupby
 
 from parallelrun.progress.markup import Child, Markup, element
 from parallelrun.report import charts
+from parallelrun.report.charts import per_second, seconds
 from parallelrun.report.facts import Facts, NodeUsage
-from parallelrun.report.numbers import per_second, seconds
 from parallelrun.report.overview import card, table
 from parallelrun_core.answers.pictures import EffectiveSetting, KindOfError
 

@@ -9,8 +9,8 @@ import pytest
 
 from parallelrun.models import Job, Step
 from parallelrun.progress.markup import element
+from parallelrun.report.charts import seconds, share
 from parallelrun.report.facts import Facts, thinned
-from parallelrun.report.numbers import seconds, share
 from parallelrun.report.page import page
 from parallelrun_core.answers.pictures import Throughput, Tiles, Timeline
 from tests.unit.client.slow_job import facts
