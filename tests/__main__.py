@@ -17,7 +17,7 @@ from typing import Final
 from tests.parts import ROOT, Parts, all_test_files
 
 PROCESSES: Final = os.environ.get("TEST_PROCESSES", "3")
-"""More than there are cores: most tests wait for other processes."""
+"""More than there are cores: most tests wait for other processes. Those of `make test-all` wait most: one more for them."""
 _NO_TESTS: Final = 5
 _FAILED: Final = 1
 
@@ -26,7 +26,9 @@ def main(selections: Sequence[str]) -> int:
     """Run what is selected; returns the exit code."""
     names = [name for selection in selections for name in _expand(selection)]
     _compile()
-    codes = [_side_by_side([name for name in names if not _is_marked(name, "pytestmark = pytest.mark.chaos")])]
+    processes = PROCESSES if [*selections] == ["test"] else str(int(PROCESSES) + 1)
+    beside = [name for name in names if not _is_marked(name, "pytestmark = pytest.mark.chaos")]
+    codes = [_side_by_side(beside, processes)]
     # Chaos tests are never rerun: one lost or duplicated row is a failure.
     if chaos := [name for name in names if _is_marked(name, "pytest.mark.chaos")]:
         codes.append(run_pytest("-n", PROCESSES, "-m", "chaos and not docker", *chaos))
@@ -57,13 +59,13 @@ def _is_marked(name: str, mark: str) -> bool:
     return mark in Path(ROOT, name.partition("::")[0]).read_text(encoding="utf-8")
 
 
-def _side_by_side(names: Sequence[str]) -> int:
-    """Run tests in several processes, and those that fail once more, one after the other."""
+def _side_by_side(names: Sequence[str], processes: str) -> int:
+    """Run tests in so many processes, and those that fail once more, one after the other."""
     if not names:
         return 0
     chosen = ("-m", "not docker and not chaos", *names)
     # What the tests of a file share, such as a cluster, is started once, and files begin in order.
-    code = run_pytest("--durations=5", "-n", PROCESSES, "--dist", "loadfile", "--no-loadscope-reorder", *chosen)
+    code = run_pytest("--durations=15", "-n", processes, "--dist", "loadfile", "--no-loadscope-reorder", *chosen)
     if code != _FAILED:
         return code
     print("the failed tests run once more, one at a time", flush=True)

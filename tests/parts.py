@@ -46,10 +46,12 @@ class Parts:
     Attributes:
         topics: what `make test` runs.
         folders: for each part of `make test-all` the folders and files that belong to it.
+        long: files that begin first, as they take longest.
     """
 
     topics: tuple[Topic, ...]
     folders: dict[str, tuple[str, ...]]
+    long: frozenset[str] = frozenset()
 
     @classmethod
     def read(cls, path: Path = PARTS_FILE) -> Parts:
@@ -63,7 +65,8 @@ class Parts:
             Topic(each["name"], each["cases"], tuple(each["tests"]), tuple(each.get("without", ())))
             for each in document["test"]
         )
-        return cls(tuple(topics), {name: tuple(folders) for name, folders in document["test-all"].items()})
+        parts = {name: tuple(folders) for name, folders in document["test-all"].items()}
+        return cls(tuple(topics), parts, frozenset(document.get("long", ())))
 
     def topic_of(self, test: str) -> Topic | None:
         """The topic to which a test of `make test` belongs; none for a test that only `make test-all` runs."""
@@ -89,7 +92,7 @@ class Parts:
         return (each for folders in self.folders.values() for each in folders)
 
     def arguments(self, selection: str, test_files: Sequence[str]) -> list[str]:
-        """The files and tests to pass to pytest.
+        """The files and tests to pass to pytest, long ones first.
 
         Args:
             selection: `test`, the name of a part, or `all` for all parts.
@@ -98,10 +101,11 @@ class Parts:
         Raises:
             LookupError: there is no such selection.
         """
+        test_files = sorted(test_files, key=lambda each: each not in self.long)
         if selection == "test":
             files = [each for each in test_files if self.topic_of(each)]
             single = [each for topic in self.topics for each in topic.tests if "::" in each]
-            return [*files, *single]
+            return [*single, *files]
         if selection != "all" and selection not in self.folders:
             raise LookupError(f"there is no part '{selection}': choose one of {', '.join(self.folders)} or all")
         return [each for each in test_files if not self.topic_of(each) and selection in ("all", self.part_of(each))]
