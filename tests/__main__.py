@@ -17,7 +17,7 @@ from typing import Final
 from tests.parts import ROOT, Parts, all_test_files
 
 PROCESSES: Final = os.environ.get("TEST_PROCESSES", "3")
-"""More than there are cores: most tests wait for other processes. Those of `make test-all` wait most: one more for them."""
+"""More than there are cores: most tests wait for other processes, those of `make test-all` most, which get one more."""
 _NO_TESTS: Final = 5
 _FAILED: Final = 1
 
