@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import random
+import weakref
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -93,3 +94,15 @@ def test_parquet_texts_that_repeat_are_read_as_numbers_and_become_the_same_objec
         selected, repeating = read_for_frame((path, start, end), some)
         expected = to_frame(read_rows((path, start, end), some), is_exact=True)
         assert shown(to_frame(selected, is_exact=True, repeating=repeating)) == shown(expected)
+
+
+def test_parquet_files_that_were_read_leave_nothing_of_their_readers_in_memory(tmp_path: Path) -> None:
+    path = str(tmp_path / "a.parquet")
+    pq.write_table(pa.table({"text": ["a", "b"] * 2000}), path)
+
+    def reading() -> weakref.ref[Any]:
+        rows, repeating = read_for_frame((path, 0, -1), None)
+        assert repeating == {"text"}  # its footer was asked for columns
+        return weakref.ref(rows)
+
+    assert reading()() is None

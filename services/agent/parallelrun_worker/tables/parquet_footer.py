@@ -8,15 +8,17 @@ from typing import Any
 _ENDLESS = 1 << 62
 
 
-class _NothingRead(OSError):
-    """Raised by a file that nothing is to be read of."""
+class _Empty(io.RawIOBase):
+    """A file without content, for a reader that is to look at a footer only.
 
-
-class _Unreadable(io.RawIOBase):
-    """A file without content, for a reader that is to look at a footer only."""
+    It ends where others would raise an error: that of Python, with its traceback, pyarrow would keep for as long as the
+    process runs, and with it all that the functions up to here have in their variables.
+    """
 
     def __init__(self) -> None:
         self._at = 0
+        self.is_read = False
+        """Whether somebody has tried to read."""
 
     def readable(self) -> bool:
         return True
@@ -32,7 +34,8 @@ class _Unreadable(io.RawIOBase):
         return self._at
 
     def read(self, _size: int = -1, /) -> bytes:
-        raise _NothingRead
+        self.is_read = True
+        return b""
 
 
 def check_footer(footer: Any, groups: Sequence[int] | None = None) -> None:
@@ -49,10 +52,12 @@ def check_footer(footer: Any, groups: Sequence[int] | None = None) -> None:
     """
     import pyarrow.parquet as pq
 
-    file = pq.ParquetFile(_Unreadable(), metadata=footer, pre_buffer=True)  # so all extents are computed at first
+    empty = _Empty()
+    file = pq.ParquetFile(empty, metadata=footer, pre_buffer=True)  # so all extents are computed at first
     try:
         next(file.iter_batches(row_groups=range(footer.num_row_groups) if groups is None else groups), None)
-    except _NothingRead:
-        pass
+    except OSError:
+        if not empty.is_read:  # only then is it about the footer
+            raise
     except (ValueError, NotImplementedError):  # a type that it can't read: workers say so
         pass
