@@ -199,7 +199,7 @@ def test_no_name_of_an_asset_or_a_job_is_a_path(target: AzureTarget, name: str) 
 
 
 def test_bodies_have_limits(target: AzureTarget) -> None:
-    blocks = b"<BlockList>" + b"<LruCache>YQ==</LruCache>" * 500_000 + b"</BlockList>"
+    blocks = b"<BlockList>" + b"<Latest>YQ==</Latest>" * 500_000 + b"</BlockList>"
     assert target.upload("big", blocks, "&comp=blocklist") == 413
     assert target.upload("big", blocks[: 2 << 20] + b"</BlockList>", "&comp=blocklist") == 400
     signature = target.signature()

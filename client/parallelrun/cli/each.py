@@ -12,8 +12,8 @@ import typer
 from parallelrun.cli.output import OutputFormat
 
 
-class Refusals:
-    """What was refused in a command about several things.
+class RefusedNames:
+    """The refusals of a command about several things.
 
     Args:
         names: of the things, each once. Of a single one, a refusal ends the command as any other error does.
@@ -75,7 +75,7 @@ def change_each(
 
     from parallelrun.cli.output import dump, show_change
 
-    refusals = Refusals(names)
+    refusals = RefusedNames(names)
     as_list = len(refusals.names) > 1 and form in (OutputFormat.JSON, OutputFormat.YAML)
     changed: dict[str, Any] = {}
 

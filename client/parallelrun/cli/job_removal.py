@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from parallelrun.cli.each import Refusals, change_each
+from parallelrun.cli.each import RefusedNames, change_each
 from parallelrun.cli.job_files import JobId, JobIds
 from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url, connect
@@ -60,7 +60,7 @@ def delete(job_ids: JobIds, url: Url = "", token: Token = "") -> None:
     """
     from parallelrun.cli.output import say
 
-    refusals = Refusals(job_ids)
+    refusals = RefusedNames(job_ids)
     with connect(url, token) as client:
         for job_id in refusals.names:
             with refusals.of(job_id):

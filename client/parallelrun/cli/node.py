@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from parallelrun.cli.each import Refusals
+from parallelrun.cli.each import RefusedNames
 from parallelrun.cli.output import FormatOption, OutputFormat
 from parallelrun.cli.server import Token, Url, connect
 
@@ -44,7 +44,7 @@ def drain(
     from parallelrun.cli.output import say
     from parallelrun_core.plurals import counted
 
-    refusals = Refusals(names)
+    refusals = RefusedNames(names)
     with connect(url, token) as client:
         for name in refusals.names:
             with refusals.of(name):

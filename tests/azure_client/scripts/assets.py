@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 
 from azure.ai.ml import Input, MLClient, command, load_component
+from azure.ai.ml._artifacts._artifact_utilities import download_artifact_from_aml_uri
 from azure.ai.ml.constants import AssetTypes
 from azure.ai.ml.dsl import pipeline
 from azure.ai.ml.entities import Data, Environment, Model
@@ -18,6 +19,12 @@ assert ml_client.data.get(name, label="latest").version == "1"
 ml_client.data.create_or_update(Data(name=name, version="2", path="./data/part1.txt", type=AssetTypes.URI_FILE))
 assert [each.version for each in ml_client.data.list(name=name)] == ["2", "1"]
 assert name in [each.name for each in ml_client.data.list()]
+
+large = Path("large.bin")
+large.write_bytes(bytes(range(256)) * (65 << 12))  # 65 MiB, which the client uploads in blocks
+uploaded = ml_client.data.create_or_update(Data(name=f"{name}large", path=str(large), type=AssetTypes.URI_FILE))
+download_artifact_from_aml_uri(uploaded.path, "large", ml_client.datastores)
+assert Path("large/large.bin").read_bytes() == large.read_bytes()
 
 model = Path("model")
 model.mkdir(exist_ok=True)

@@ -159,10 +159,8 @@ def test_what_was_given_up_is_removed_after_a_day(tmp_path: Path) -> None:
 
 
 def test_a_list_of_blocks_is_read_and_nothing_in_it_is_expanded() -> None:
-    body = (
-        b"<?xml version='1.0'?><BlockList><LruCache>YQ==</LruCache><Committed> Yg== </Committed><X>no</X></BlockList>"
-    )
-    bomb = b'<!DOCTYPE l [<!ENTITY a "aaaaaaaaaa">]><BlockList><LruCache>&a;</LruCache></BlockList>'
+    body = b"<?xml version='1.0'?><BlockList><Latest>YQ==</Latest><Committed> Yg== </Committed><X>no</X></BlockList>"
+    bomb = b'<!DOCTYPE l [<!ENTITY a "aaaaaaaaaa">]><BlockList><Latest>&a;</Latest></BlockList>'
 
     assert blocks_of(body) == ["YQ==", "Yg=="]
     for broken in (bomb, b"<BlockList>", b"", b"\xff"):

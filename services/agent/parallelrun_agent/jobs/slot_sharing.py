@@ -45,11 +45,11 @@ class _Standing:
     is_new: bool = True
     seen_at: float = 0.0
     place: int = 0
-    """Of this node among those of the job: as many worked for it before."""
+    """The number of nodes that worked for the job before this one."""
     ready: int = 0
     """Mini-batches that waited for any node when it was looked at last."""
     moved_at: float = 0.0
-    """When somebody took one of them last."""
+    """The time at which any node took a mini-batch last."""
 
 
 @dataclass(slots=True)

@@ -95,17 +95,19 @@ def group(config: dict[str, Any]) -> int:
         writer.finish()
         _sync(rows)
         _sync(index)
-    with _new(folder, grouped.SOURCES) as sources:
-        sources.write(json.dumps(reader.sources).encode())
-        _sync(sources)
-    with _new(folder, grouped.WARNINGS) as file:
-        file.write(warnings.take())
-        _sync(file)
+    _write(folder, grouped.SOURCES, json.dumps(reader.sources).encode())
+    _write(folder, grouped.WARNINGS, warnings.take())
     return groups + len(unread)
 
 
 def _new(folder: str, name: str) -> BinaryIO:
     return open(os.path.join(folder, name), "xb")
+
+
+def _write(folder: str, name: str, content: bytes) -> None:
+    with _new(folder, name) as file:
+        file.write(content)
+        _sync(file)
 
 
 def _sync(file: BinaryIO) -> None:

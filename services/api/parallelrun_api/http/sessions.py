@@ -52,7 +52,7 @@ class SignedIn(NamedTuple):
     ends: int
     """Seconds since the epoch."""
     session_id: str = ""
-    """That of the session from which it comes, if it began with a code that a browser asked for, and its own."""
+    """The ids of the session from which it comes, if it began with a code that a browser asked for, and its own."""
 
 
 class _Code(NamedTuple):

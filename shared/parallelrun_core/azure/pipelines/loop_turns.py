@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -142,36 +142,49 @@ def _kind(fields: Fields, declared: GivenInput | None) -> str:
 def turns_of_while(loop: RawLoop, node: DoWhile, scope: PipelineScope) -> Turns:
     """Read the condition of a `do_while`, and the outputs that the next turn takes as inputs."""
     types = (scope.steps or {}).get(loop.step.name) or {}
-    declared = loop.declared()
-    carried: dict[str, Any] = {}
-    kinds: dict[str, str] = {}
-    for raw_output, raw_inputs in node.mapping.items():
-        pointer = loop.at("mapping", raw_output)
-        output = same_name(_port(raw_output), types)
-        if output is None:
-            scope.findings.wrong(
-                pointer, f"{loop.body.name!r} has no output {_port(raw_output)!r}", f"it has: {quoted(types)}"
-            )
-            continue
-        for raw_input in raw_inputs if isinstance(raw_inputs, list) else [raw_inputs]:
-            has = {**dict.fromkeys(loop.inputs), **declared}
-            name = same_name(_port(raw_input), has)
-            if name is None:
-                scope.findings.wrong(
-                    pointer, f"{loop.body.name!r} has no input {_port(raw_input)!r}", f"it has: {quoted(has)}"
-                )
-            elif name in carried:
-                message = f"the input {name!r} is the output {carried[name]['output']!r} already"
-                scope.findings.wrong(pointer, message)
-            else:
-                carried[name] = {"output": output}
-                kinds[name] = types[output]
+    carried, kinds = _carried(loop, node, types, scope.findings)
     loop_fields: dict[str, Any] = {
         "type": DO_WHILE,
         "max_turns": node.limits.max_iteration_count,
         "carried": carried,
         "condition": _condition(loop, node, types, scope.findings),
     }
+    return Turns(kinds, loop_fields, *_first_inputs(loop, carried, scope))
+
+
+def _carried(
+    loop: RawLoop, node: DoWhile, types: Mapping[str, str], findings: Findings
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The inputs of the next turn by name: the output that each is, and the type of it."""
+    carried: dict[str, Any] = {}
+    kinds: dict[str, str] = {}
+    for raw_output, raw_inputs in node.mapping.items():
+        pointer = loop.at("mapping", raw_output)
+        output = same_name(_port(raw_output), types)
+        if output is None:
+            message = f"{loop.body.name!r} has no output {_port(raw_output)!r}"
+            findings.wrong(pointer, message, f"it has: {quoted(types)}")
+            continue
+        for raw_input in raw_inputs if isinstance(raw_inputs, list) else [raw_inputs]:
+            has = {**dict.fromkeys(loop.inputs), **loop.declared()}
+            name = same_name(_port(raw_input), has)
+            if name is None:
+                message = f"{loop.body.name!r} has no input {_port(raw_input)!r}"
+                findings.wrong(pointer, message, f"it has: {quoted(has)}")
+            elif name in carried:
+                message = f"the input {name!r} is the output {carried[name]['output']!r} already"
+                findings.wrong(pointer, message)
+            else:
+                carried[name] = {"output": output}
+                kinds[name] = types[output]
+    return carried, kinds
+
+
+def _first_inputs(
+    loop: RawLoop, carried: Iterable[str], scope: PipelineScope
+) -> tuple[dict[str, Fields], dict[str, StepInput | PipelineInput]]:
+    """The first values of what later turns take from outputs: those that are here, and those from elsewhere."""
+    declared = loop.declared()
     first = replace(scope, later={}, outputs_to={}, origins={})
     inputs: dict[str, Fields] = {}
     sources: dict[str, StepInput | PipelineInput] = {}
@@ -192,7 +205,7 @@ def turns_of_while(loop: RawLoop, node: DoWhile, scope: PipelineScope) -> Turns:
             sources[name] = StepInput(step=later.step, output=later.name, **how)
         else:
             sources[name] = PipelineInput(input=later.name, **how)
-    return Turns(kinds, loop_fields, inputs, sources)
+    return inputs, sources
 
 
 def _how_of(fields: Fields) -> dict[str, Any]:

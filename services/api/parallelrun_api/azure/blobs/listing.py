@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from parallelrun_core.answers.files import FileEntry
 
 _MOST: Final = 5000
-_BLOCK_KINDS: Final = frozenset({"LruCache", "Uncommitted", "Committed"})
+_BLOCK_KINDS: Final = frozenset({"Latest", "Uncommitted", "Committed"})
 
 
 @dataclass(frozen=True)
