@@ -121,3 +121,17 @@ def test_everything_that_one_looks_for_first_is_in_sight_on_a_phone(opened: Tab,
         assert box is not None
         assert box["x"] + box["width"] <= NARROW[0]
     assert opened.violations() == []
+
+
+@pytest.mark.parametrize(
+    "path", ["/jobs", "/new", "/nodes", "/schedules", "/library", "/jobs/{good}", "/jobs/{good}/logs", "/compare"]
+)
+def test_every_view_asks_for_a_sign_in_as_soon_as_the_session_has_ended(opened: Tab, shown: Studio, path: str) -> None:
+    """Also one that asks the server for nothing else: all other requests are left without an answer here."""
+    page = opened.page
+    opened.open(path.format_map(shown.jobs))
+    page.route("**/v1/**", lambda route: route.continue_() if route.request.url.endswith("/v1/session") else None)
+    page.context.clear_cookies()
+    page.get_by_role("dialog", name="Sign in to ParallelRun").wait_for()
+    page.get_by_text("Your session has ended").wait_for()
+    page.unroute_all(behavior="ignoreErrors")

@@ -156,7 +156,7 @@ def test_a_folder_that_has_content_itself_is_refused_and_a_pattern_leaves_it_out
     assert listed(bucket.url("own/**")) == [bucket.url("own/a")]
 
 
-def test_a_folder_inside_that_has_content_itself_can_not_be_read_and_the_message_says_why(
+def test_a_folder_inside_with_content_of_its_own_is_refused_with_the_reason(
     server: ObjectServer, bucket: Bucket
 ) -> None:
     if isinstance(server, SeaweedFS | Azurite):

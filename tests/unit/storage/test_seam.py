@@ -77,6 +77,7 @@ ALLOWED = {
     ("services/master/parallelrun_master/planning/formats/delta_log.py", "copy"): A_COPY,
     ("services/master/parallelrun_master/planning/preview.py", "preview"): THE_JOB_FOLDER,
     ("services/master/parallelrun_master/planning/shuffling.py", "read_groups"): THE_JOB_FOLDER,
+    ("services/master/parallelrun_master/planning/shuffling.py", "warnings_of"): THE_JOB_FOLDER,
     ("services/master/parallelrun_master/planning/shuffling.py", "run"): THE_JOB_FOLDER,
     ("services/master/parallelrun_master/planning/shuffling.py", "_check_room"): THE_JOB_FOLDER,
     ("services/master/parallelrun_master/planning/shuffling.py", "_make_folder"): THE_JOB_FOLDER,

@@ -6,17 +6,18 @@ import { useEvery, useNow } from "../../api/every";
 import { isOver } from "../../api/live";
 import { useLoaded } from "../../api/loaded";
 import type { JobSummary } from "../../api/types";
+import { lazy } from "../../parts/lazy";
 import { Empty, Shown } from "../../parts/notice";
 import { linkWith, place } from "../../shell/router";
 import { count, counted } from "../../words/numbers";
 import { MOST } from "../compare/compare";
-import { Bulk } from "./bulk";
 import { Filters } from "./filters";
 import { FirstRun } from "./first_run";
 import { JobRow } from "./job_row";
 import { keyOf, questionOf, search } from "./search";
 
 const EVERY_MS = 2000;
+const Bulk = lazy(async () => (await import("./bulk")).Bulk);
 
 export function Jobs(): JSX.Element {
   const { query } = place.value;
