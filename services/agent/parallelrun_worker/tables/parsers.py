@@ -29,7 +29,8 @@ def read_delimited(
         try:
             return read(data, schema, grammar, empty_as_string=empty_as_string, values=values)
         except NotPlain:
-            continue
+            if values is not None:
+                values.may_be_ragged = True
     if values is not None:
         values.is_unusual = True
     return read_exactly(data.decode(), schema, grammar, empty_as_string=empty_as_string, values=values)

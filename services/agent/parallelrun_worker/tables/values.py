@@ -95,6 +95,8 @@ class Values:
         self.found: dict[tuple[str, str], OddValues] = {}
         self.is_unusual = False
         """The text was read by the grammar itself, since no faster parser would have read it likewise."""
+        self.may_be_ragged = False
+        """A fast parser has not taken the text, as it takes no records of different lengths."""
         self.may_hold_newlines = True
         """False: a parser that takes no text with a quote that is never closed has found no value with a newline."""
 

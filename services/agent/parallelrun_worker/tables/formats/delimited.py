@@ -15,6 +15,8 @@ from parallelrun_worker.tables.misreadings import joint_in, warn_of_delimiter, w
 from parallelrun_worker.tables.misreadings import warning_of as joint_warning
 from parallelrun_worker.tables.parsers import read_delimited
 from parallelrun_worker.tables.quotes import may_run_on, open_quotes, warning_of
+from parallelrun_worker.tables.ragged import ragged_rows
+from parallelrun_worker.tables.ragged import warning_of as length_warning
 from parallelrun_worker.tables.records import Grammar, NotPlain, Record
 from parallelrun_worker.tables.schema import Schema, header_names, infer_schema
 from parallelrun_worker.tables.sniffing import Encoding, first_width
@@ -84,6 +86,8 @@ class DelimitedFormat(TextFormat):
         if values is not None:
             if warn_of_delimiter(self.warnings, path, text.data, text.head, len(frame)):
                 return frame
+            if text.head.header and (values.may_be_ragged or len(frame.columns) > len(text.head.header)):
+                self._warn_of_lengths(text, path, grammar)
             odd_columns = {column for column, _ in values.found}
             if joint := joint_in(text.data, text.head, self.schema(), frame, odd_columns):
                 place = self.place_in(path, text, joint.at)
@@ -97,6 +101,11 @@ class DelimitedFormat(TextFormat):
         if quotes is not None:
             place = self.place_in(path, text, quotes.at)
             self.warnings.add(warning_of(quotes, path, *place))
+
+    def _warn_of_lengths(self, text: PieceText, path: str, grammar: Grammar) -> None:
+        for ragged in ragged_rows(text.data, len(text.head.header), grammar):
+            place = self.place_in(path, text, row_begin(text.data, grammar, ragged.first))
+            self.warnings.add(length_warning(ragged, path, *place))
 
     def frame_of_stored(self, data: bytes, path: str, header: Record) -> Any:
         return self._frame(data, header, self._grammar, self.values(), read=read_delimited)
