@@ -17,7 +17,7 @@ from tests.acceptance.http_user import HttpUser, zip_of
 pytestmark = pytest.mark.acceptance
 
 FINE = "def run(mini_batch):\n    return mini_batch\n"
-UNWRITABLE = "/sys/parallelrun"
+UNWRITABLE = "/dev/pts/parallelrun"
 """Not even root can make this folder."""
 RAISES = "def init():\n    raise ValueError('the model is gone')\n\n\n" + FINE
 

@@ -197,7 +197,7 @@ class PathRule:
             return Refusal(f"{path_text!r} is among ParallelRun's own files{leads}", hint)
         if (real + b"/").startswith(_OF_THE_KERNEL):
             message = f"{path_text!r} is no file on a disk, but what the kernel says of a process or a device{leads}"
-            return Refusal(message, "copy what the job needs of it to a folder")
+            return Refusal(message, _IN_THE_FOLDER if is_written else "copy what the job needs of it to a folder")
         message = f"{path_text!r} is outside of the folders that jobs may use{leads}"
         return Refusal(message, f"allowed_roots: {':'.join(self._named)}")
 
