@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -28,6 +29,7 @@ _SERVICES: Final = (
 )
 _AT_IMPORT: Final = ("LD_", "OTEL_", "PARALLELRUN_FAILPOINTS", "PYTHON")
 """Beginnings of variables that are read when a process starts or imports: too early for one that is forked later."""
+_MOST_S: Final = 0.05
 
 
 class ForkedService:
@@ -49,7 +51,7 @@ class ForkedService:
         while (code := self.poll()) is None:
             if deadline is not None and time.monotonic() > deadline:
                 raise subprocess.TimeoutExpired([str(self.pid)], timeout or 0)
-            time.sleep(0.005)
+            self._template.wait_for_news(_MOST_S if deadline is None else max(0.0, deadline - time.monotonic()))
         return code
 
     def send_signal(self, number: int) -> None:
@@ -102,6 +104,12 @@ class ServiceTemplate:
             except BlockingIOError:
                 return None
             return self._codes[pid]
+
+    def wait_for_news(self, timeout_s: float) -> None:
+        """Wait until something is told, which another thread may read first: hence only for a moment."""
+        told = select.poll()
+        told.register(self._channel, select.POLLIN)
+        told.poll(1000 * min(timeout_s, _MOST_S))
 
     def close(self) -> None:
         self._channel.close()

@@ -7,6 +7,9 @@ of assets and what clients have uploaded, and reads and writes the default datas
 a user of their own, the other jobs are only those of its pipeline. Where people see only what is their own, they are
 only those of the same person; and never those that were deleted before.
 
+What the kernel says of processes and devices, in `/proc` and `/sys`, is closed wherever a cluster allows: whoever opens
+a file there reads of itself, so a service that copies code would copy its own secrets.
+
 A path is checked as the system would open it: after the expansion of patterns, and with every link followed. What a
 service opens itself is checked once more when it is open (`check_opened`): a link that was put there in between changes
 nothing then. Workers open their inputs by themselves and with their own rights, which is all the protection that files

@@ -115,6 +115,7 @@ def test_what_a_killed_worker_ran_ends_with_it(supervisor: psutil.Popen) -> None
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
+    """Wait for what other processes do to files, keys and their children, of which nobody is told."""
     until = time.monotonic() + PATIENCE_S
     while not is_so():
         assert time.monotonic() < until
