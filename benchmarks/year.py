@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 import tempfile
 import time
+from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -50,7 +51,7 @@ class _Cluster:
     running: list[tuple[float, str]] = field(default_factory=list)
     """Jobs that have not ended, each with the time when it will."""
     assets: dict[str, str] = field(default_factory=dict)
-    recent: list[str] = field(default_factory=list)
+    recent: deque[str] = field(default_factory=lambda: deque(maxlen=2000))
     bytes: int = 0
     peak: int = 0
     removed: int = 0
@@ -59,16 +60,20 @@ class _Cluster:
     def submit(self, number: int, now: float) -> None:
         """Add a job, sometimes one that needs an earlier one."""
         job_id, kind = job_id_at(now, str(number)), self.draw.random()
-        earlier = [name for name in self.recent if name in self.facts and not self.facts[name].deleted]
-        names = (self.draw.choice(earlier),) if earlier and kind < 0.04 else ()
+        names = self._earlier() if kind < 0.04 else ()
         size = int(self.draw.lognormvariate(0.0, 1.0) * _MEAN_BYTES / 1.65)
         self.facts[job_id] = JobFacts(job_id=job_id, unit=job_id, submitted=now, ended=0.0, bytes=size, names=names)
         self.running.append((now + self.draw.expovariate(1 / 1800), job_id))
         self.bytes += size
         self.peak = max(self.peak, self.bytes)
-        self.recent = [*self.recent[-2000:], job_id]
+        self.recent.append(job_id)
         if kind > 0.999:
             self.assets[f"asset-{self.draw.randrange(20)}"] = job_id
+
+    def _earlier(self) -> tuple[str, ...]:
+        """Return one of the recent jobs that are still there, by chance."""
+        earlier = [name for name in self.recent if name in self.facts and not self.facts[name].deleted]
+        return (self.draw.choice(earlier),) if earlier else ()
 
     def end_jobs(self, now: float) -> None:
         """End the jobs whose time has come; a third of those that need others were pipelines, which need them still."""
