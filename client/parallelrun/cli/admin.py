@@ -120,7 +120,7 @@ def restore(
     from parallelrun.cli.output import say, show_one
     from parallelrun_core.backup.copying import restore as bring_back
 
-    record = bring_back(source, root)
+    root, record = bring_back(source, root)
     show_one(record, form, name=str(root), lines=[("files", f"{record.files:,}"), ("bytes", f"{record.bytes:,}")])
     if record.root != str(root.resolve()):
         say(f"jobs name paths below {record.root}: mount {root} there, or their outputs are not found")

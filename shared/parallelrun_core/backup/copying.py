@@ -28,6 +28,7 @@ _RECORD: Final = "backup.json"
 _DATA: Final = "root"
 _OF_EMBEDDED: Final = "data"
 """The root folder below the one that `parallelrun up --root` names."""
+_REDIS_OF_EMBEDDED: Final = "redis"
 _NAMES_FIRST: Final = (
     "results", "reopened.", "result", "cancel.", "steps", "job.json", "decisions.", "retries.", "costs.",
 )  # fmt: skip
@@ -110,8 +111,14 @@ def data_of(folder: Path) -> Path:
     raise InvalidInput.at("ROOT", f"{str(folder)!r} is no root folder of a cluster, nor a backup of one")
 
 
-def restore(source: Path, root: Path) -> Backup:
+def restore(source: Path, root: Path) -> tuple[Path, Backup]:
     """Copy a backup to where a root folder is to be; it appears at once, and durably.
+
+    Args:
+        root: the folder of the `parallelrun up` that was backed up stands for the root folder in it.
+
+    Returns:
+        The root folder, and the record of the backup.
 
     Raises:
         InvalidInput: there is no whole backup, or there is something at that place already.
@@ -120,8 +127,10 @@ def restore(source: Path, root: Path) -> Backup:
     backup = backup_of(source)
     if backup is None:
         raise InvalidInput.at("BACKUP", f"{source} is not a whole backup: it has no {_RECORD}")
-    if root.exists() and any(root.iterdir()):
-        raise InvalidInput.at("ROOT", f"{root} is not empty", "move it away first")
+    if backup.root == str((root / _OF_EMBEDDED).resolve()):
+        _refuse_filled(root / _REDIS_OF_EMBEDDED)
+        root /= _OF_EMBEDDED
+    _refuse_filled(root)
     beside = root.with_name(f".restoring-{root.name}")
     shutil.rmtree(beside, ignore_errors=True)
     root.parent.mkdir(parents=True, exist_ok=True)
@@ -131,7 +140,12 @@ def restore(source: Path, root: Path) -> Backup:
         root.rmdir()
     beside.rename(root)
     sync_folder(root.parent)
-    return backup
+    return root, backup
+
+
+def _refuse_filled(folder: Path) -> None:
+    if folder.exists() and any(folder.iterdir()):
+        raise InvalidInput.at("ROOT", f"{folder} is not empty", "move it away first")
 
 
 class _Copy:

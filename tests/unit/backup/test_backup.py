@@ -145,6 +145,14 @@ def test_the_folder_of_a_cluster_of_this_machine_stands_for_its_root_folder(root
     assert data_of(home) == home / "data"
     assert back_up(home, tmp_path / "backup").root == str(home / "data")
     assert files_of(data_of(tmp_path / "backup")) == files_of(home / "data")
+    shutil.rmtree(home)
+    (home / "redis").mkdir(parents=True)
+    (home / "redis" / "dump.rdb").write_bytes(b"jobs of before")
+    with pytest.raises(InvalidInput, match="redis is not empty"):
+        restore(tmp_path / "backup", home)
+    (home / "redis" / "dump.rdb").unlink()
+    assert restore(tmp_path / "backup", home)[0] == home / "data"
+    assert files_of(home / "data") == files_of(data_of(tmp_path / "backup"))
 
 
 def test_a_backup_and_a_sweep_keep_each_other_out(root: Path, tmp_path: Path) -> None:
