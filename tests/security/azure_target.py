@@ -1,4 +1,4 @@
-"""An API with its face for Azure ML's client, and a client that can send anything."""
+"""An API with its facade for Azure ML's client, and a client that can send anything."""
 
 from __future__ import annotations
 

@@ -407,14 +407,14 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "disk.tell_damage": (Step("parallelrun_core.folder.record_log:RecordReader._pass_over", always(False)),),
     # The check of rows that come from another job, or from a journal.
     "disk.check_rows": (Step("parallelrun_core.folder.takeover:has_rows", always(True)),),
-    # What the face for Azure ML's client makes of the API token, and how it takes names of blobs and folders of code.
+    # What the facade for Azure ML's client makes of the API token, and how it takes names of blobs and folders of code.
     "azure.tokens": (Step("parallelrun_api.azure.credentials:is_valid", always(True)),),
     "azure.signatures": (Step("parallelrun_api.azure.credentials:allows", always(True)),),
     "azure.artifacts": (Step("parallelrun_core.azure.v2_command:CommandReader._mark_artifacts", nothing),),
     "azure.names": (Step("parallelrun_api.azure.blobs.routes:checked_blob", _as_it_came),),
     # That nobody writes into an upload of somebody else.
     "azure.uploads": (Step("parallelrun_api.azure.blobs.owners:UploadOwners.claim", always(True)),),
-    "azure.codes": (Step("parallelrun_api.azure.catalog:FaceAssets._check_code", nothing),),
+    "azure.codes": (Step("parallelrun_api.azure.catalog:FacadeAssets._check_code", nothing),),
     # The check of the Host header.
     "api.host": (Step("parallelrun_api.http.auth:Guard._check_host", nothing),),
     # The header without which a browser's cookie changes nothing.

@@ -12,11 +12,11 @@ from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 from fastapi import Depends, Request
 
-from parallelrun_api.assets.shelf import AssetService
+from parallelrun_api.assets.service import AssetService
 from parallelrun_api.computes import ComputeService
 from parallelrun_api.datastores import DatastoreService
 from parallelrun_api.definitions import DefinitionService
-from parallelrun_api.endpoints.accepting import Endpoints
+from parallelrun_api.endpoints.service import EndpointService
 from parallelrun_api.http.concurrency import ConcurrencyLimiter
 from parallelrun_api.http.connections import ConnectionLimits, Connections, most_connections
 from parallelrun_api.http.errors import TooManyStreams
@@ -25,7 +25,7 @@ from parallelrun_api.metrics import ClusterCollector, ConnectionCollector, Quota
 from parallelrun_api.people.access import Access, Subject, subject_of
 from parallelrun_api.people.person import CURRENT
 from parallelrun_api.people.quotas import Quotas
-from parallelrun_api.schedules.accepting import ScheduleService
+from parallelrun_api.schedules.service import ScheduleService
 from parallelrun_api.settings import ApiSettings
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.controlling import Cancels, Controls
@@ -87,7 +87,7 @@ class Context:
     limits: DefinitionService[Limit]
     assets: AssetService
     schedules: ScheduleService
-    endpoints: Endpoints
+    endpoints: EndpointService
     metrics: ServerMetrics
     connections: Connections
     operators: Operators
@@ -182,7 +182,7 @@ def build_context(settings: ApiSettings) -> Context:
         limits=DefinitionService("limit", limit_catalog(settings.root), read_limit),
         assets=assets,
         schedules=ScheduleService(settings.root, submissions, checks, registry, names=assets.names),
-        endpoints=Endpoints(settings.root, submissions, checks, names=assets.names),
+        endpoints=EndpointService(settings.root, submissions, checks, names=assets.names),
         metrics=ServerMetrics(
             ClusterCollector(job_views, registry, nodes, settings.root, lambda: feeds.watchers, floor=floor),
             ConnectionCollector(connections),

@@ -88,7 +88,7 @@ class ApiSettings(SealsComputes):
     max_body_bytes: int = Field(default=MAX_ZIP_BYTES + (2 << 20), ge=1 << 10)
     """Maximum bytes of a request, and so of a zip with a job's code; by default, what the code of a job may have."""
     max_upload_bytes: int = Field(default=100 << 30, ge=0)
-    """Maximum bytes of all that clients of Azure ML's face have uploaded; see docs/azure-client.md."""
+    """Maximum bytes of all that clients of Azure ML's facade have uploaded; see docs/azure-client.md."""
     max_streams: int = Field(default=2000, ge=1)
     """Maximum number of event streams and long polls at the same time; at most three quarters of the connections."""
     max_connections: int = Field(default=3000, ge=16)

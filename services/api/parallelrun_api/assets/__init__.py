@@ -1,1 +1,1 @@
-"""Assets, as clients make and find them: their answers (models.py), and what becomes of a request (shelf.py)."""
+"""Assets, as clients make and find them: their answers (models.py), and what becomes of a request (service.py)."""

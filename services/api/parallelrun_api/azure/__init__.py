@@ -1,4 +1,4 @@
-"""A second face of the API, for Azure ML's own Python client (`azure-ai-ml`), unmodified.
+"""A second facade of the API, for Azure ML's own Python client (`azure-ai-ml`), unmodified.
 
 It translates: what the client asks for becomes a job, an asset, a file or a refusal of the rest of the API, and the
 answers become what the client expects. It decides nothing, and nothing else knows of it: without this folder, the API

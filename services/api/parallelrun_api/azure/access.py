@@ -1,4 +1,4 @@
-"""Decides who may make a request of this face, as for all other routes."""
+"""Decides who may make a request of this facade, as for all other routes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from anyio.to_thread import run_sync
 from fastapi import Request
 
 from parallelrun_api.azure.catalog import SHARED
-from parallelrun_api.azure.face import Face, FaceOf
+from parallelrun_api.azure.facade import Facade, FacadeOf
 from parallelrun_api.people.access import Subject
 from parallelrun_core.errors import NotFound
 
@@ -16,22 +16,22 @@ READS: Final = frozenset({"read_run", "resolve_uris", "hand_out_signature", "han
 """Routes that change nothing, though their method is another one than GET."""
 
 
-async def check_access(request: Request, face: FaceOf) -> None:
+async def check_access(request: Request, facade: FacadeOf) -> None:
     """Make sure that the person of a request may make it. Raises NotAllowed, NotFound."""
     route = request.scope.get("route")
     path = str(getattr(route, "path", ""))
-    subject = await run_sync(_subject, face, path, dict(request.path_params))
+    subject = await run_sync(_subject, facade, path, dict(request.path_params))
     is_read = getattr(route, "name", "") in READS
-    await face.context.access.check(
+    await facade.context.access.check(
         request.method, subject, is_read=is_read, makes_own=path.endswith("/batchEndpoints/{name}/jobs")
     )
 
 
-def _subject(face: Face, path: str, path_params: dict[str, str]) -> Subject | None:
+def _subject(facade: Facade, path: str, path_params: dict[str, str]) -> Subject | None:
     name = path_params.get("name", "")
     if "/jobs/{name}" in path or "/runs/{name}" in path:
         try:
-            return Subject("job", face.names.job_id(name))
+            return Subject("job", facade.names.job_id(name))
         except NotFound:
             return None  # it is about to be submitted, or the route says that there is none
     if "/batchEndpoints/{name}" in path:

@@ -1,4 +1,4 @@
-"""Answers of this face: JSON, and errors in the form that the client prints well."""
+"""Answers of this facade: JSON, and errors in the form that the client prints well."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def refusal(error: Exception) -> Response | None:
     return Response(body, status_code=status, headers=headers, media_type="application/json")
 
 
-class FaceRoute(APIRoute):
-    """A route whose errors are answered in the form of this face."""
+class FacadeRoute(APIRoute):
+    """A route whose errors are answered in the form of this facade."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()

@@ -12,12 +12,12 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 from starlette.convertors import StringConvertor, register_url_convertor
 
-from parallelrun_api.azure.answers import FaceRoute, answer
+from parallelrun_api.azure.answers import FacadeRoute, answer
 from parallelrun_api.azure.asset_store import ANONYMOUS, DEFAULT, KINDS, LATEST
 from parallelrun_api.azure.blobs.names import OF_CODE, OF_LOGS, OF_OUTPUTS, OF_VERSIONS, UPLOADS, container_of
 from parallelrun_api.azure.bodies import read_body
-from parallelrun_api.azure.catalog import HASH, FaceAssets
-from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, scope_of
+from parallelrun_api.azure.catalog import HASH, FacadeAssets
+from parallelrun_api.azure.facade import WORKSPACE, Facade, FacadeOf, scope_of
 from parallelrun_api.azure.ids import without_prefix
 from parallelrun_api.azure.outputs import is_all_artifacts
 from parallelrun_api.azure.workspace import blob_url, signature_of
@@ -40,7 +40,7 @@ class _NameConvertor(StringConvertor):
 
 register_url_convertor("kind", _KindConvertor())
 register_url_convertor("asset", _NameConvertor())
-router = APIRouter(prefix=WORKSPACE, include_in_schema=False, route_class=FaceRoute)
+router = APIRouter(prefix=WORKSPACE, include_in_schema=False, route_class=FacadeRoute)
 
 _KIND: Final = "Microsoft.MachineLearningServices/workspaces"
 _ALWAYS: Final[dict[str, Any]] = {"isAnonymous": False, "isArchived": False, "tags": {}, "properties": {}}
@@ -52,7 +52,7 @@ _VERSION: Final = _ASSET + "/versions/{version}"
 
 
 @router.get(_ASSET + "/versions")
-async def list_versions(kind: str, name: str, request: Request, face: FaceOf) -> Response:
+async def list_versions(kind: str, name: str, request: Request, facade: FacadeOf) -> Response:
     """The versions of a name, the newest first; with `hash`, only those of the same content."""
     wanted_hash = request.query_params.get("hash", "")
     most = request.query_params.get("$top", "")
@@ -60,10 +60,10 @@ async def list_versions(kind: str, name: str, request: Request, face: FaceOf) ->
         raise InvalidInput.at("/query/$top", "it is a number of at most nine digits")
     scope = scope_of(request)
     if kind == "codes" and wanted_hash:
-        same = await run_sync(FaceAssets(face).code_with, wanted_hash)
-        return answer({"value": [await run_sync(_shown, face, scope, kind, *same)] if same else []})
-    read = partial(_versions, face, scope, kind, name)
-    items = await face.context.job_lists.run(("azure", "versions", scope, kind, name), read)
+        same = await run_sync(FacadeAssets(facade).code_with, wanted_hash)
+        return answer({"value": [await run_sync(_shown, facade, scope, kind, *same)] if same else []})
+    read = partial(_versions, facade, scope, kind, name)
+    items = await facade.context.job_lists.run(("azure", "versions", scope, kind, name), read)
     if wanted_hash:
         items = [item for item in items if item["properties"].get("properties", {}).get(HASH) == wanted_hash]
     items = _in_view(items, request)
@@ -78,22 +78,22 @@ def _in_view(items: Sequence[dict[str, Any]], request: Request) -> list[dict[str
 
 
 @router.get(_VERSION)
-async def get_version(kind: str, name: str, version: str, request: Request, face: FaceOf) -> Response:
+async def get_version(kind: str, name: str, version: str, request: Request, facade: FacadeOf) -> Response:
     """Return one version."""
-    resource = await run_sync(_shown, face, scope_of(request), kind, name, version)
+    resource = await run_sync(_shown, facade, scope_of(request), kind, name, version)
     properties = resource["properties"]
     if kind == "codes":
         properties["codeUri"] = _where_code_is(request, kind, name, resource["name"])
     elif kind == "models" and (job_output := job_output_in(str(properties.get("modelUri", "")))) is not None:
         # Clients download models from datastores alone, and take the name of an output for that of one.
-        folder = await run_sync(_folder_of_output, face, scope_of(request), job_output.job, job_output.output)
+        folder = await run_sync(_folder_of_output, facade, scope_of(request), job_output.job, job_output.output)
         properties["modelUri"] = job_output.within(folder)
     return answer(resource)
 
 
-def _folder_of_output(face: Face, scope: str, job_name: str, output: str) -> str:
+def _folder_of_output(facade: Facade, scope: str, job_name: str, output: str) -> str:
     """Return the path in a datastore where a client finds an output of a job, both as it calls them."""
-    record = face.context.jobs.folder(face.names.job_id(job_name)).record()
+    record = facade.context.jobs.folder(facade.names.job_id(job_name)).record()
     if is_all_artifacts(record, output):
         place = f"workspaceartifactstore/paths/{OF_LOGS}{job_name}"
     else:
@@ -102,25 +102,25 @@ def _folder_of_output(face: Face, scope: str, job_name: str, output: str) -> str
 
 
 @router.put(_VERSION, name="put_asset")
-async def put_version(kind: str, name: str, version: str, request: Request, face: FaceOf) -> Response:
+async def put_version(kind: str, name: str, version: str, request: Request, facade: FacadeOf) -> Response:
     """Store a version. It never changes; its description, its tags and whether it is archived may."""
     document = await read_body(request)
     properties = document.get("properties") if isinstance(document, dict) else None
     if not isinstance(properties, dict):
         raise InvalidInput.at("/properties", "a version has properties")
-    await run_sync(FaceAssets(face).put, kind, name, version, properties)
-    return answer(await run_sync(_shown, face, scope_of(request), kind, name, version), 201)
+    await run_sync(FacadeAssets(facade).put, kind, name, version, properties)
+    return answer(await run_sync(_shown, facade, scope_of(request), kind, name, version), 201)
 
 
 @router.post(_VERSION + "/startPendingUpload", name="hand_out_signature")
-async def start_upload(kind: str, name: str, version: str, request: Request, face: FaceOf) -> Response:
+async def start_upload(kind: str, name: str, version: str, request: Request, facade: FacadeOf) -> Response:
     """Return where the content of a version is to be uploaded: a container of its own, to read only
     once there is one.
     """
     container = container_of(kind, name, version)
     uri = blob_url(request, container)
-    rights = "r" if await run_sync(face.blobs.is_closed, container) else "rw"
-    signed = f"{uri}?{signature_of(face, request, container, rights)}"
+    rights = "r" if await run_sync(facade.blobs.is_closed, container) else "rw"
+    signed = f"{uri}?{signature_of(facade, request, container, rights)}"
     return answer(
         {
             "pendingUploadId": None,
@@ -135,33 +135,33 @@ async def start_upload(kind: str, name: str, version: str, request: Request, fac
 
 
 @router.get(_ASSET)
-async def get_container(kind: str, name: str, request: Request, face: FaceOf) -> Response:
+async def get_container(kind: str, name: str, request: Request, facade: FacadeOf) -> Response:
     """A name, with its latest version."""
-    return answer(await run_sync(_container, face, scope_of(request), kind, name))
+    return answer(await run_sync(_container, facade, scope_of(request), kind, name))
 
 
 @router.put(_ASSET, name="put_asset")
-async def put_container(kind: str, name: str, request: Request, face: FaceOf) -> Response:
+async def put_container(kind: str, name: str, request: Request, facade: FacadeOf) -> Response:
     """Archive or restore all versions of a name."""
     document = await read_body(request)
     properties = document.get("properties") if isinstance(document, dict) else None
     is_archived = bool((properties or {}).get("isArchived"))
-    assets = FaceAssets(face)
+    assets = FacadeAssets(facade)
     for record in await run_sync(assets.versions, kind, name):
         await run_sync(assets.put, kind, name, record["version"], {**record["properties"], "isArchived": is_archived})
-    return answer(await run_sync(_container, face, scope_of(request), kind, name))
+    return answer(await run_sync(_container, facade, scope_of(request), kind, name))
 
 
 @router.get("/{kind:kind}")
-async def list_names(kind: str, request: Request, face: FaceOf) -> Response:
+async def list_names(kind: str, request: Request, facade: FacadeOf) -> Response:
     """All names of a kind."""
     scope = scope_of(request)
 
     def listed() -> list[dict[str, Any]]:
-        names = [name for name in FaceAssets(face).names(kind) if name not in ANONYMOUS]
-        return [_container(face, scope, kind, name) for name in names]
+        names = [name for name in FacadeAssets(facade).names(kind) if name not in ANONYMOUS]
+        return [_container(facade, scope, kind, name) for name in names]
 
-    items = await face.context.job_lists.run(("azure", "names", scope, kind), listed)
+    items = await facade.context.job_lists.run(("azure", "names", scope, kind), listed)
     return answer({"value": _in_view(items, request)})
 
 
@@ -171,8 +171,8 @@ def _where_code_is(request: Request, kind: str, name: str, version: str) -> str:
     return f"{blob_url(request, '').rstrip('/')}#.blob.core.windows.net/{UPLOADS}/{OF_CODE}{digest}"
 
 
-def _container(face: Face, scope: str, kind: str, name: str) -> dict[str, Any]:
-    records = FaceAssets(face).versions(kind, name)
+def _container(facade: Facade, scope: str, kind: str, name: str) -> dict[str, Any]:
+    records = FacadeAssets(facade).versions(kind, name)
     if not records:
         raise NotFound(f"There is nothing called {name[:80]!r} among the {kind}.")
     latest, versions = records[0], [record["version"] for record in records]
@@ -192,12 +192,12 @@ def _next(versions: list[str]) -> str:
     return str(max((int(version) for version in versions if version.isdecimal() and len(version) < 10), default=0) + 1)
 
 
-def _versions(face: Face, scope: str, kind: str, name: str) -> list[dict[str, Any]]:
-    return [_answer_of(record, scope, kind, name) for record in FaceAssets(face).versions(kind, name)]
+def _versions(facade: Facade, scope: str, kind: str, name: str) -> list[dict[str, Any]]:
+    return [_answer_of(record, scope, kind, name) for record in FacadeAssets(facade).versions(kind, name)]
 
 
-def _shown(face: Face, scope: str, kind: str, name: str, version: str) -> dict[str, Any]:
-    assets = FaceAssets(face)
+def _shown(facade: Facade, scope: str, kind: str, name: str, version: str) -> dict[str, Any]:
+    assets = FacadeAssets(facade)
     if version in (LATEST, DEFAULT):
         version = next((record["version"] for record in assets.versions(kind, name)), version)
     return _answer_of(assets.get(kind, name, version), scope, kind, name)

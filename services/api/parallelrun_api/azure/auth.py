@@ -1,4 +1,4 @@
-"""Admits requests to this face: by tokens and signatures that it has made of the client's own API token."""
+"""Admits requests to this facade: by tokens and signatures that it has made of the client's own API token."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The assets of this server as the client knows them: those that it has sent, and those that others have made.
 
 What the client registers with a name is made an asset like any other: the command line, jobs in every form and the
-site know it. Its code and what it names without a name of its own belong to this face alone.
+site know it. Its code and what it names without a name of its own belong to this facade alone.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from parallelrun_api.azure.blobs.names import container_of
 from parallelrun_api.azure.documents import component_document
 from parallelrun_api.azure.ids import version_of
 from parallelrun_api.azure.payload_store import Sent
-from parallelrun_api.azure.resolving import FaceNames
+from parallelrun_api.azure.resolving import FacadeNames
 from parallelrun_api.people.person import CURRENT, seen_places
 from parallelrun_core.assets.contents import keep_code, keep_context
 from parallelrun_core.azure.scope import Budget
@@ -26,11 +26,11 @@ from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
 
 if TYPE_CHECKING:
-    from parallelrun_api.azure.face import Face
+    from parallelrun_api.azure.facade import Facade
     from parallelrun_core.answers.assets import Asset
 
 SHARED: Final = {"data": "data", "models": "model", "environments": "environment", "components": "component"}
-"""The kinds that are assets beyond this face, by what the client calls them."""
+"""The kinds that are assets beyond this facade, by what the client calls them."""
 _OF_FILES: Final = frozenset({"codes", "data", "models"})
 _MOST: Final = 1000
 _DEEPEST: Final = 12
@@ -39,14 +39,14 @@ HASH: Final = "hash_sha256"
 _CURATED: Final[dict[str, Any]] = {"created": 0.0, "properties": {"image": "curated"}}
 
 
-class FaceAssets:
+class FacadeAssets:
     """Versions of assets. Safe to share between threads."""
 
-    def __init__(self, face: Face) -> None:
-        self._face = face
-        self._assets = face.context.assets
-        self._names = FaceNames(face)
-        self._hashes = Sent(face.context.settings.root, "code-hashes")
+    def __init__(self, facade: Facade) -> None:
+        self._facade = facade
+        self._assets = facade.context.assets
+        self._names = FacadeNames(facade)
+        self._hashes = Sent(facade.context.settings.root, "code-hashes")
 
     def put(self, kind: str, name: str, version: str, properties: dict[str, Any]) -> None:
         """Store a version, durably.
@@ -62,9 +62,9 @@ class FaceAssets:
             self._check_code(self._names.content(kind, properties)["path"])
         if is_shared:
             self._assets.create(SHARED[kind], name, version, self._document(kind, properties), None)
-        self._face.shelf.put(kind, name, version, properties)
+        self._facade.asset_store.put(kind, name, version, properties)
         if kind in _OF_FILES:
-            self._face.blobs.close(container_of(kind, name, version))
+            self._facade.blobs.close(container_of(kind, name, version))
         if kind == "codes" and isinstance(digest := (properties.get("properties") or {}).get(HASH), str):
             self._hashes.put(_hash_key(digest), {"name": name, "version": version})
         if is_shared and isinstance(properties.get("isArchived"), bool):
@@ -93,7 +93,7 @@ class FaceAssets:
             NotFound: there is none.
         """
         try:
-            return self._face.shelf.get(kind, name, version)
+            return self._facade.asset_store.get(kind, name, version)
         except NotFound:
             if kind not in SHARED:
                 raise
@@ -106,8 +106,8 @@ class FaceAssets:
 
     def versions(self, kind: str, name: str) -> list[dict[str, Any]]:
         """All versions of a name, the newest first; none if there is no such name."""
-        shelf = self._face.shelf
-        by_version = {each: shelf.get(kind, name, each) for each in shelf.versions(kind, name)}
+        store = self._facade.asset_store
+        by_version = {each: store.get(kind, name, each) for each in store.versions(kind, name)}
         if kind in SHARED:
             with suppress(NotFound):
                 shared_versions, _ = self._assets.versions(
@@ -120,7 +120,7 @@ class FaceAssets:
 
     def names(self, kind: str) -> list[str]:
         """All names of a kind, in order."""
-        names = set(self._face.shelf.names(kind))
+        names = set(self._facade.asset_store.names(kind))
         if kind in SHARED:
             shared, _ = self._assets.page(SHARED[kind], after="", limit=_MOST, with_archived=True)
             names |= {each.name for each in shared}
@@ -148,13 +148,13 @@ class FaceAssets:
     def _kept(self, path: str, dockerfile: str = "") -> str:
         """Return what a component calls a folder of code, or of a Dockerfile, which is copied."""
         self._check_code(path)
-        root, folder, rule = self._face.context.settings.root, Path(path), self._rule()
+        root, folder, rule = self._facade.context.settings.root, Path(path), self._rule()
         name = keep_context(root, folder, dockerfile, rule) if dockerfile else keep_code(root, folder, rule)
         return code_called(name)
 
     def _rule(self) -> PathRule:
         """Return what the person of the request may have copied."""
-        settings = self._face.context.settings
+        settings = self._facade.context.settings
         return PathRule(settings.root, seen_places(settings.places))
 
     def _check_code(self, path: str) -> None:
@@ -168,14 +168,14 @@ class FaceAssets:
             raise InvalidInput.at("/properties/codeUri", trouble.message, trouble.hint)
 
     def _whole(self, part: dict[str, Any], depth: int, budget: Budget) -> dict[str, Any]:
-        """A part of a component in which nothing refers to what only this face knows."""
+        """A part of a component in which nothing refers to what only this facade knows."""
         copy = dict(part)
         if isinstance(code := copy.get("code"), str) and version_of(code) is not None:
             path = self._names.asset("code", code).content["path"]
             copy["code"] = path if stored_code(path) else self._kept(path)
         environment = copy.get("environment")
         if isinstance(environment, str) and (named := version_of(environment)) is not None:
-            record = self._face.shelf.get(*named)
+            record = self._facade.asset_store.get(*named)
             if record["properties"].get("isAnonymous"):
                 copy["environment"] = self._environment(record["properties"])
         component = copy.get("component")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from parallelrun_core.errors import NotFound
 
 if TYPE_CHECKING:
-    from parallelrun_api.azure.face import Face
+    from parallelrun_api.azure.facade import Facade
     from parallelrun_core.answers.jobs import Job
 
 _OF_BATCH: Final = "batchscoring"
@@ -47,7 +47,7 @@ class ChildStep:
         return "" if compute.startswith("${{") else compute
 
 
-def step_of(face: Face, job: Job, name: str, pipeline: Job | None = None) -> ChildStep | None:
+def step_of(facade: Facade, job: Job, name: str, pipeline: Job | None = None) -> ChildStep | None:
     """The step that a job is, as it is called by a client; None if it is none.
 
     A document with one parallel step is one job here: asked for by its id, it is its only step.
@@ -56,21 +56,21 @@ def step_of(face: Face, job: Job, name: str, pipeline: Job | None = None) -> Chi
         pipeline: the job's, if it is known already.
     """
     if job.parent is not None:
-        remembered = face.names.of(job.parent.job)
+        remembered = facade.names.of(job.parent.job)
         with suppress(NotFound):
-            steps = (pipeline or face.context.jobs.get(job.parent.job)).steps
+            steps = (pipeline or facade.context.jobs.get(job.parent.job)).steps
             jobs = {step.name: step.job for step in steps if step.job}
             return ChildStep(
                 job.parent.step, remembered.get("name") or job.parent.job, remembered.get("sent") or {}, jobs
             )
-    remembered = face.names.of(job.id)
+    remembered = facade.names.of(job.id)
     sent = remembered.get("sent") or {}
     if name == job.id and remembered.get("name") and _is_of_one_step(job, sent):
         return ChildStep(next(iter(sent.get("jobs") or {}), ""), remembered["name"], sent)
     return None
 
 
-def children_of(face: Face, job: Job, name: str) -> Iterator[tuple[Job, str]]:
+def children_of(facade: Facade, job: Job, name: str) -> Iterator[tuple[Job, str]]:
     """The steps of a job that have been started, each with the name that the service shows in place of its own.
 
     A document with one parallel step is one job here: asked for by the name that its client has given to it, it has
@@ -79,8 +79,8 @@ def children_of(face: Face, job: Job, name: str) -> Iterator[tuple[Job, str]]:
     for step in job.steps:
         if step.job:
             with suppress(NotFound):
-                yield face.context.jobs.get(step.job), ""
-    remembered = face.names.of(job.id)
+                yield facade.context.jobs.get(step.job), ""
+    remembered = facade.names.of(job.id)
     if remembered.get("is_batch") and job.spec.get("type") != "pipeline":
         yield job, _OF_BATCH
     elif name != job.id and _is_of_one_step(job, remembered.get("sent") or {}):

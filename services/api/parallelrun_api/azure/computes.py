@@ -7,50 +7,50 @@ from typing import Any, NamedTuple
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 
-from parallelrun_api.azure.answers import FaceRoute, NotSupported, answer
+from parallelrun_api.azure.answers import FacadeRoute, NotSupported, answer
 from parallelrun_api.azure.bodies import read_body
 from parallelrun_api.azure.documents import seconds_of
-from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, scope_of
+from parallelrun_api.azure.facade import WORKSPACE, Facade, FacadeOf, scope_of
 from parallelrun_api.azure.workspace import PROVIDED
 
-router = APIRouter(include_in_schema=False, route_class=FaceRoute)
+router = APIRouter(include_in_schema=False, route_class=FacadeRoute)
 
 
 @router.get(WORKSPACE + "/computes")
-async def list_computes(request: Request, face: FaceOf) -> Response:
+async def list_computes(request: Request, facade: FacadeOf) -> Response:
     """Return the computes that are defined; while there are none, the nodes as one compute: a client that names another
     one gets the same."""
-    return answer({"value": await run_sync(_computes, face, request)})
+    return answer({"value": await run_sync(_computes, facade, request)})
 
 
 @router.get(WORKSPACE + "/computes/{name}")
-async def get_compute(name: str, request: Request, face: FaceOf) -> Response:
+async def get_compute(name: str, request: Request, facade: FacadeOf) -> Response:
     """Return one of them; while there are none, the nodes, by whatever name."""
-    return answer(await run_sync(_compute, face, request, name))
+    return answer(await run_sync(_compute, facade, request, name))
 
 
 @router.put(WORKSPACE + "/computes/{name}")
-async def put_compute(name: str, request: Request, face: FaceOf) -> Response:
+async def put_compute(name: str, request: Request, facade: FacadeOf) -> Response:
     """Define a compute, or define it anew with what a client says of it."""
     document = await read_body(request)
-    await run_sync(_define, face, request, name, document)
-    return answer(await run_sync(_compute, face, request, name))
+    await run_sync(_define, facade, request, name, document)
+    return answer(await run_sync(_compute, facade, request, name))
 
 
 @router.delete(WORKSPACE + "/computes/{name}", name="delete_compute")
-async def delete_compute(name: str, request: Request, face: FaceOf) -> Response:
+async def delete_compute(name: str, request: Request, facade: FacadeOf) -> Response:
     """Forget a compute."""
-    face.context.operators.check(request.state.token_name)
-    await run_sync(face.context.computes.remove, name)
+    facade.context.operators.check(request.state.token_name)
+    await run_sync(facade.context.computes.remove, name)
     return Response(status_code=200)
 
 
 @router.post(WORKSPACE + "/computes/{name}/listNodes", name="list_compute_nodes")
-async def list_compute_nodes(name: str, request: Request, face: FaceOf) -> Response:
+async def list_compute_nodes(name: str, request: Request, facade: FacadeOf) -> Response:
     """The nodes of a compute that are there."""
-    await run_sync(_compute, face, request, name)
-    is_defined = bool(await run_sync(face.context.computes.all))
-    alive = [node for node, is_alive in await run_sync(face.context.nodes.all) if is_alive]
+    await run_sync(_compute, facade, request, name)
+    is_defined = bool(await run_sync(facade.context.computes.all))
+    alive = [node for node, is_alive in await run_sync(facade.context.nodes.all) if is_alive]
     of_it = [node for node in alive if not is_defined or node.compute == name]
     return answer({"nodes": [_node(node.node, is_busy=bool(node.busy)) for node in of_it]})
 
@@ -69,12 +69,12 @@ async def list_of_location(kind: str) -> Response:
     return answer({"value": []})
 
 
-def _define(face: Face, request: Request, name: str, document: object) -> None:
+def _define(facade: Facade, request: Request, name: str, document: object) -> None:
     """Define a compute with what the client has sent, if that changes anything: of type `local` if the provisioner
     starts such nodes, else of the kind that it starts first. Where there is none, and no compute is defined, its name
     stands for the nodes that there are.
     """
-    computes = face.context.computes
+    computes = facade.context.computes
     defined = {compute.name: compute for compute in computes.all()}
     kinds = computes.kinds()
     if not defined and not kinds:
@@ -82,7 +82,7 @@ def _define(face: Face, request: Request, name: str, document: object) -> None:
     fields, compute = _fields(document), defined.get(name)
     if compute is not None and all(getattr(compute, key) == value for key, value in fields.items()):
         return
-    face.context.operators.check(request.state.token_name)
+    facade.context.operators.check(request.state.token_name)
     earlier = compute.model_dump(mode="json", exclude_defaults=True) if compute is not None else {}
     computes.put(name, {"type": "local" if "local" in kinds else "amlcompute", **earlier, **fields})
 
@@ -106,22 +106,22 @@ def _fields(document: object) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if value is not None}
 
 
-def _computes(face: Face, request: Request) -> list[dict[str, Any]]:
-    names = [compute.name for compute in face.context.computes.all()]
-    return [_compute(face, request, name) for name in names or ["local"]]
+def _computes(facade: Facade, request: Request) -> list[dict[str, Any]]:
+    names = [compute.name for compute in facade.context.computes.all()]
+    return [_compute(facade, request, name) for name in names or ["local"]]
 
 
-def _compute(face: Face, request: Request, name: str) -> dict[str, Any]:
-    if face.context.computes.all():
-        return _defined_compute(face, request, name)
-    alive = sum(is_alive for _, is_alive in face.context.nodes.all())
+def _compute(facade: Facade, request: Request, name: str) -> dict[str, Any]:
+    if facade.context.computes.all():
+        return _defined_compute(facade, request, name)
+    alive = sum(is_alive for _, is_alive in facade.context.nodes.all())
     description = "the nodes of this cluster, which are started and stopped by themselves"
     return _as_azure_has_it(request, name, _Scale(least=alive, most=alive, there=alive, wanted=alive), description)
 
 
-def _defined_compute(face: Face, request: Request, name: str) -> dict[str, Any]:
+def _defined_compute(facade: Facade, request: Request, name: str) -> dict[str, Any]:
     """A compute of the catalog. Raises NotFound."""
-    compute, status = face.context.computes.get(name), face.context.computes.status(name)
+    compute, status = facade.context.computes.get(name), facade.context.computes.status(name)
     scale = _Scale(
         least=compute.min_instances,
         most=compute.max_instances,

@@ -1,4 +1,4 @@
-"""Credentials of this face, made of an API token for a time and a purpose, that clients show in its place.
+"""Credentials of this facade, made of an API token for a time and a purpose, that clients show in its place.
 
 Both kinds are signed with a key that is derived from the API token itself, so nothing needs to be remembered: any
 server that knows the token can check them, and they end with it. Neither holds the token.

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Final
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 
-from parallelrun_api.azure.answers import FaceRoute, answer, begun
+from parallelrun_api.azure.answers import FacadeRoute, answer, begun
 from parallelrun_api.azure.bodies import read_body
 from parallelrun_api.azure.deployments import data_given, deployment_document
 from parallelrun_api.azure.endpoint_jobs import batch_job
-from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, own_url, scope_of
+from parallelrun_api.azure.facade import WORKSPACE, Facade, FacadeOf, own_url, scope_of
 from parallelrun_api.azure.masking import check_not_masked, masked
 from parallelrun_api.azure.payload_store import Sent
-from parallelrun_api.azure.resolving import FaceNames
-from parallelrun_api.endpoints.accepting import Endpoints
+from parallelrun_api.azure.resolving import FacadeNames
+from parallelrun_api.endpoints.service import EndpointService
 from parallelrun_api.people.person import CURRENT
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_core.errors import InvalidInput
@@ -25,7 +25,7 @@ from parallelrun_core.errors import InvalidInput
 if TYPE_CHECKING:
     from parallelrun_core.answers.endpoints import BatchDeployment, BatchEndpoint
 
-router = APIRouter(prefix=WORKSPACE, include_in_schema=False, route_class=FaceRoute)
+router = APIRouter(prefix=WORKSPACE, include_in_schema=False, route_class=FacadeRoute)
 
 _KIND: Final = "Microsoft.MachineLearningServices/workspaces/batchEndpoints"
 _ENDPOINT: Final = "/batchEndpoints/{name}"
@@ -34,21 +34,21 @@ _DEPLOYMENT: Final = _ENDPOINT + "/deployments/{deployment}"
 
 
 @router.get("/batchEndpoints")
-async def list_endpoints(request: Request, face: FaceOf) -> Response:
+async def list_endpoints(request: Request, facade: FacadeOf) -> Response:
     """All batch endpoints."""
     key, person = ("azure", "endpoints"), CURRENT.get()
-    endpoints = await face.context.job_lists.run(key, face.context.endpoints.all)
+    endpoints = await facade.context.job_lists.run(key, facade.context.endpoints.all)
     return answer({"value": [_endpoint_answer(request, each) for each in endpoints if person.may_see(each.owner)]})
 
 
 @router.get(_ENDPOINT)
-async def get_endpoint(name: str, request: Request, face: FaceOf) -> Response:
+async def get_endpoint(name: str, request: Request, facade: FacadeOf) -> Response:
     """Return one batch endpoint."""
-    return answer(_endpoint_answer(request, await run_sync(face.context.endpoints.get, name)))
+    return answer(_endpoint_answer(request, await run_sync(facade.context.endpoints.get, name)))
 
 
 @router.put(_ENDPOINT, name="put_batch_endpoint")
-async def put_endpoint(name: str, request: Request, face: FaceOf) -> Response:
+async def put_endpoint(name: str, request: Request, facade: FacadeOf) -> Response:
     """Define a batch endpoint, or define it anew."""
     sent, properties = _sent_in(await read_body(request))
     default = (properties.get("defaults") or {}).get("deploymentName")
@@ -57,66 +57,66 @@ async def put_endpoint(name: str, request: Request, face: FaceOf) -> Response:
         "tags": sent.get("tags") or {},
         **({"defaults": {"deployment_name": default}} if default else {}),
     }
-    endpoint, _ = await run_sync(face.context.endpoints.put, name, document)
+    endpoint, _ = await run_sync(facade.context.endpoints.put, name, document)
     return begun(_endpoint_answer(request, endpoint))
 
 
 @router.delete(_ENDPOINT, name="delete_batch_endpoint")
-async def delete_endpoint(name: str, face: FaceOf) -> Response:
+async def delete_endpoint(name: str, facade: FacadeOf) -> Response:
     """Forget a batch endpoint; its jobs stay."""
-    await run_sync(face.context.endpoints.remove, name)
+    await run_sync(facade.context.endpoints.remove, name)
     return Response(status_code=200)
 
 
 @router.get(_ENDPOINT + "/deployments")
-async def list_deployments(name: str, request: Request, face: FaceOf) -> Response:
+async def list_deployments(name: str, request: Request, facade: FacadeOf) -> Response:
     """The deployments of a batch endpoint."""
 
     def listed() -> list[dict[str, Any]]:
-        return [_deployment_answer(face, request, each) for each in face.context.endpoints.deployments(name)]
+        return [_deployment_answer(facade, request, each) for each in facade.context.endpoints.deployments(name)]
 
-    return answer({"value": await face.context.job_lists.run(("azure", "deployments", request.url.path), listed)})
+    return answer({"value": await facade.context.job_lists.run(("azure", "deployments", request.url.path), listed)})
 
 
 @router.get(_DEPLOYMENT)
-async def get_deployment(name: str, deployment: str, request: Request, face: FaceOf) -> Response:
+async def get_deployment(name: str, deployment: str, request: Request, facade: FacadeOf) -> Response:
     """Return one deployment."""
-    batch_deployment = await run_sync(face.context.endpoints.deployment, name, deployment)
-    return answer(await run_sync(_deployment_answer, face, request, batch_deployment))
+    batch_deployment = await run_sync(facade.context.endpoints.deployment, name, deployment)
+    return answer(await run_sync(_deployment_answer, facade, request, batch_deployment))
 
 
 @router.put(_DEPLOYMENT, name="put_batch_deployment")
-async def put_deployment(name: str, deployment: str, request: Request, face: FaceOf) -> Response:
+async def put_deployment(name: str, deployment: str, request: Request, facade: FacadeOf) -> Response:
     """Define a deployment, or define it anew."""
     sent, properties = _sent_in(await read_body(request))
     check_not_masked(properties)
     document = {**deployment_document(properties), "tags": sent.get("tags") or {}}
 
     def put() -> BatchDeployment:
-        batch_deployment, _ = _accepting(face).put_deployment(name, deployment, document, None, is_default=False)
-        _remembered(face).put(_stored_name(name, deployment), dict(properties))
+        batch_deployment, _ = _service(facade).put_deployment(name, deployment, document, None, is_default=False)
+        _remembered(facade).put(_stored_name(name, deployment), dict(properties))
         return batch_deployment
 
-    return begun(_deployment_answer(face, request, await run_sync(put)))
+    return begun(_deployment_answer(facade, request, await run_sync(put)))
 
 
 @router.delete(_DEPLOYMENT, name="delete_batch_deployment")
-async def delete_deployment(name: str, deployment: str, face: FaceOf) -> Response:
+async def delete_deployment(name: str, deployment: str, facade: FacadeOf) -> Response:
     """Forget a deployment; its jobs stay."""
-    await run_sync(face.context.endpoints.remove_deployment, name, deployment)
+    await run_sync(facade.context.endpoints.remove_deployment, name, deployment)
     return Response(status_code=200)
 
 
 @router.post(_ENDPOINT + "/jobs", name="invoke_batch_endpoint")
-async def invoke(name: str, request: Request, face: FaceOf) -> Response:
+async def invoke(name: str, request: Request, facade: FacadeOf) -> Response:
     """Make a job of a deployment and the data that are given."""
     _, properties = _sent_in(await read_body(request))
     invocation = data_given(properties)
     if deployment := request.headers.get("azureml-model-deployment"):
         invocation["deployment_name"] = deployment
-    context = face.context
-    job_id = await run_sync(_accepting(face).invoke, name, invocation, "")
-    await run_sync(lambda: face.names.change(job_id, is_batch=True))
+    context = facade.context
+    job_id = await run_sync(_service(facade).invoke, name, invocation, "")
+    await run_sync(lambda: facade.names.change(job_id, is_batch=True))
     await context.registrar.register(job_id)
     return answer(batch_job(request, await run_sync(context.jobs.submitted, job_id)), 201)
 
@@ -128,16 +128,16 @@ def _sent_in(document: object) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     return document, properties
 
 
-def _accepting(face: Face) -> Endpoints:
-    """Return what accepts deployments and data that name what only this face knows."""
-    context, settings = face.context, face.context.settings
+def _service(facade: Facade) -> EndpointService:
+    """Return what accepts deployments and data that name what only this facade knows."""
+    context, settings = facade.context, facade.context.settings
     checks = PathChecks(root=settings.root, places=settings.places)
-    names = FaceNames(face)
-    return Endpoints(settings.root, context.submissions, checks, names=names)
+    names = FacadeNames(facade)
+    return EndpointService(settings.root, context.submissions, checks, names=names)
 
 
-def _remembered(face: Face) -> Sent:
-    return Sent(face.context.settings.root, "deployments")
+def _remembered(facade: Facade) -> Sent:
+    return Sent(facade.context.settings.root, "deployments")
 
 
 def _stored_name(endpoint: str, deployment: str) -> str:
@@ -166,8 +166,8 @@ def _endpoint_answer(request: Request, endpoint: BatchEndpoint) -> dict[str, Any
     }
 
 
-def _deployment_answer(face: Face, request: Request, deployment: BatchDeployment) -> dict[str, Any]:
-    sent = masked(_remembered(face).get(_stored_name(deployment.endpoint, deployment.name)))
+def _deployment_answer(facade: Facade, request: Request, deployment: BatchDeployment) -> dict[str, Any]:
+    sent = masked(_remembered(facade).get(_stored_name(deployment.endpoint, deployment.name)))
     return {
         "id": f"{scope_of(request)}/batchEndpoints/{deployment.endpoint}/deployments/{deployment.name}",
         "name": deployment.name,

@@ -10,13 +10,13 @@ from urllib.parse import quote
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 
-from parallelrun_api.azure.answers import FaceRoute, answer
+from parallelrun_api.azure.answers import FacadeRoute, answer
 from parallelrun_api.azure.auth import PREFIX
 from parallelrun_api.azure.blobs.names import ARTIFACTS, EXECUTION_LOG, OF_LOGS, OF_OUTPUTS, STDERR_LOG, STDOUT_LOG
 from parallelrun_api.azure.blobs.places import logs_by_name
 from parallelrun_api.azure.bodies import read_body
 from parallelrun_api.azure.children import children_of
-from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, scope_of
+from parallelrun_api.azure.facade import WORKSPACE, Facade, FacadeOf, scope_of
 from parallelrun_api.azure.job_answers import job_answer, services, status_of
 from parallelrun_api.azure.jobs import change
 from parallelrun_api.azure.outputs import types_of
@@ -39,49 +39,49 @@ _MOST_ASSETS: Final = 1000
 _OUTPUT: Final = "azureml://outputs/"
 """What the ids of outputs begin with here; the client only hands them back."""
 
-router = APIRouter(include_in_schema=False, route_class=FaceRoute)
+router = APIRouter(include_in_schema=False, route_class=FacadeRoute)
 
 
 @router.get(_HISTORY + "/runs/{name}/details")
-async def details(name: str, request: Request, face: FaceOf) -> Response:
+async def details(name: str, request: Request, facade: FacadeOf) -> Response:
     """Return how a job stands, and the addresses of its logs."""
-    job = await run_sync(_job, face, name)
-    status = face.streams.status(request.state.token_name, name, status_of(job))
-    return answer(await run_sync(_details, face, request, job, name, status))
+    job = await run_sync(_job, facade, name)
+    status = facade.streams.status(request.state.token_name, name, status_of(job))
+    return answer(await run_sync(_details, facade, request, job, name, status))
 
 
 @router.get(_HISTORY + "/runs/{name}")
-async def get_run(name: str, request: Request, face: FaceOf) -> Response:
+async def get_run(name: str, request: Request, facade: FacadeOf) -> Response:
     """A job, as a run."""
-    job = await run_sync(_job, face, name)
-    return answer(await run_sync(_run, face, request, job, name))
+    job = await run_sync(_job, facade, name)
+    return answer(await run_sync(_run, facade, request, job, name))
 
 
 @router.get(_HISTORY + "/runs/{name}/children")
-async def list_children(name: str, request: Request, face: FaceOf) -> Response:
+async def list_children(name: str, request: Request, facade: FacadeOf) -> Response:
     """The steps of a pipeline, as runs."""
-    job = await run_sync(_job, face, name)
+    job = await run_sync(_job, facade, name)
 
     most = request.query_params.get("$top", "")
     limit = int(most) if most.isdecimal() and len(most) < 6 else None
 
     def encoded() -> dict[str, Any]:
         runs = []
-        for child, label in islice(children_of(face, job, name), limit):
-            run = _run(face, request, child, child.id, pipeline=job)
+        for child, label in islice(children_of(facade, job, name), limit):
+            run = _run(facade, request, child, child.id, pipeline=job)
             of_this = {"azureml.pipelinerunid": name} if "azureml.pipelinerunid" in run["properties"] else {}
             more = {"displayName": label or run["displayName"], "properties": {**run["properties"], **of_this}}
             runs.append({**run, "parentRunId": name, "rootRunId": name, **more})
         return {"value": runs, "continuationToken": None, "nextLink": None}
 
     key = ("azure", "children", request.headers.get("host"), request.state.token_name, name, limit)
-    return answer(await face.context.job_lists.run(key, encoded))
+    return answer(await facade.context.job_lists.run(key, encoded))
 
 
 @router.get(_HISTORY + "/runs/{name}/serviceinstances/{node}")
-async def list_services(name: str, request: Request, face: FaceOf) -> Response:
+async def list_services(name: str, request: Request, facade: FacadeOf) -> Response:
     """Return where people look at a job."""
-    job = await run_sync(_job, face, name)
+    job = await run_sync(_job, facade, name)
     instances = {
         key: {"type": value["jobServiceType"], "endpoint": value["endpoint"], "status": status_of(job)}
         for key, value in services(request, job).items()
@@ -90,12 +90,12 @@ async def list_services(name: str, request: Request, face: FaceOf) -> Response:
 
 
 @router.post(_HISTORY + "/rundata", name="read_run")
-async def run_data(request: Request, face: FaceOf) -> Response:
+async def run_data(request: Request, facade: FacadeOf) -> Response:
     """A job, with ids of its outputs."""
     name = _text(await read_body(request), "runId")
-    job = await run_sync(_job, face, name)
-    run = await run_sync(_run, face, request, job, name)
-    types = await run_sync(types_of, face, job.id, name)
+    job = await run_sync(_job, facade, name)
+    run = await run_sync(_run, facade, request, job, name)
+    types = await run_sync(types_of, facade, job.id, name)
     words = _words_of(request)
     outputs = {
         output: {"assetId": f"{_OUTPUT}{name}/{output}", "type": words.get(kind, words["uri_folder"])}
@@ -106,23 +106,23 @@ async def run_data(request: Request, face: FaceOf) -> Response:
 
 @router.patch(_HISTORY + "/experiments/{experiment}/runs/{name}", name="change_run")
 @router.patch(_HISTORY + "/runs/{name}", name="change_run")
-async def change_run(name: str, request: Request, face: FaceOf) -> Response:
+async def change_run(name: str, request: Request, facade: FacadeOf) -> Response:
     """Change the labels of a job, or archive or restore it."""
     document = await read_body(request)
     if not isinstance(document, dict):
         raise InvalidInput.at("", "a change is a mapping")
     sent = {key: document.get(key) for key in ("displayName", "description", "tags", "properties")}
-    job_id = await run_sync(face.names.job_id, name)
-    remembered = (await run_sync(face.names.of, job_id)).get("changed", {})
+    job_id = await run_sync(facade.names.job_id, name)
+    remembered = (await run_sync(facade.names.of, job_id)).get("changed", {})
     for key in ("tags", "properties"):
         if isinstance(changes := sent[key], dict):
             sent[key] = {**remembered.get(key, {}), **changes}
-    await run_sync(change, face, job_id, {**sent, "isArchived": document.get("hidden")})
-    return answer(await run_sync(_run, face, request, await run_sync(_job, face, name), name))
+    await run_sync(change, facade, job_id, {**sent, "isArchived": document.get("hidden")})
+    return answer(await run_sync(_run, facade, request, await run_sync(_job, facade, name), name))
 
 
 @router.post(_DATA + "/dataversion/batchGetResolvedUris", name="resolve_uris")
-async def resolve_uris(request: Request, face: FaceOf) -> Response:
+async def resolve_uris(request: Request, facade: FacadeOf) -> Response:
     """Return where outputs are, in the default datastore."""
     document = await read_body(request)
     ids = document.get("values") if isinstance(document, dict) else None
@@ -140,18 +140,18 @@ async def resolve_uris(request: Request, face: FaceOf) -> Response:
     return answer({"values": values})
 
 
-def _job(face: Face, name: str) -> Job:
-    return face.context.jobs.get(face.names.job_id(name))
+def _job(facade: Facade, name: str) -> Job:
+    return facade.context.jobs.get(facade.names.job_id(name))
 
 
-def _details(face: Face, request: Request, job: Job, name: str, status: str) -> dict[str, Any]:
-    signature = signature_of(face, request, ARTIFACTS, "r")
+def _details(facade: Facade, request: Request, job: Job, name: str, status: str) -> dict[str, Any]:
+    signature = signature_of(facade, request, ARTIFACTS, "r")
     printed: tuple[str, ...] = ()
     if job.spec.get("command"):
         printed = (STDOUT_LOG, STDERR_LOG) if job.state in TERMINAL else (STDOUT_LOG,)
     logs = {
         log: f"{blob_url(request, ARTIFACTS, quote(f'{OF_LOGS}{name}/{log}'))}?{signature}"
-        for log in [EXECUTION_LOG, *printed, *logs_by_name(face, job.id, _MOST_LOGS)]
+        for log in [EXECUTION_LOG, *printed, *logs_by_name(facade, job.id, _MOST_LOGS)]
     }
     return {
         "runId": name,
@@ -167,8 +167,8 @@ def _details(face: Face, request: Request, job: Job, name: str, status: str) -> 
     }
 
 
-def _run(face: Face, request: Request, job: Job, name: str, pipeline: Job | None = None) -> dict[str, Any]:
-    properties = job_answer(face, request, job, name=name, pipeline=pipeline)["properties"]
+def _run(facade: Facade, request: Request, job: Job, name: str, pipeline: Job | None = None) -> dict[str, Any]:
+    properties = job_answer(facade, request, job, name=name, pipeline=pipeline)["properties"]
     compute = str(properties.get("computeId") or "").rpartition("/")[2]
     return {
         "runId": name,

@@ -1,4 +1,4 @@
-"""Adds this face to the application; all but its door is imported when the first request comes to it."""
+"""Adds this facade to the application; all but its door is imported when the first request comes to it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OWN_LIMITS: Final = BLOBS
 
 
 def install(app: FastAPI, context: Context, token: Token) -> AzureDoor:
-    """Add this face to an application; returns what admits requests to it."""
+    """Add this facade to an application; returns what admits requests to it."""
     door = AzureDoor(token)
     app.router.routes.append(_Rooms(app, door, context, token))
     return door
@@ -43,7 +43,7 @@ class _Rooms(BaseRoute):
         self._lock = Lock()
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Return whether a request is for this face."""
+        """Return whether a request is for this facade."""
         is_here = scope["type"] == "http" and self._door.leads_to(scope["path"])
         return (Match.FULL if is_here else Match.NONE), {}
 
@@ -59,7 +59,7 @@ class _Rooms(BaseRoute):
     def _open(self) -> APIRouter:
         with self._lock:
             if self._router is None:
-                from parallelrun_api.azure.routes import open_face
+                from parallelrun_api.azure.routes import open_facade
 
-                self._router = open_face(self._app, self._context, self._token)
+                self._router = open_facade(self._app, self._context, self._token)
             return self._router

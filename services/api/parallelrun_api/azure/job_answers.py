@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from parallelrun_api.azure.children import step_of
-from parallelrun_api.azure.face import own_url, scope_of
+from parallelrun_api.azure.facade import own_url, scope_of
 from parallelrun_api.azure.masking import masked
-from parallelrun_api.azure.sent_like import sent_like
+from parallelrun_api.azure.payloads import job_payload
 from parallelrun_core.wire.states import TERMINAL, JobState
 
 if TYPE_CHECKING:
     from fastapi import Request
 
-    from parallelrun_api.azure.face import Face
+    from parallelrun_api.azure.facade import Facade
     from parallelrun_core.answers.jobs import Job
 
 STATUSES: Final = {
@@ -28,7 +28,7 @@ _KIND: Final = "Microsoft.MachineLearningServices/workspaces/jobs"
 
 
 def job_answer(
-    face: Face, request: Request, job: Job, *, name: str = "", pipeline: Job | None = None
+    facade: Facade, request: Request, job: Job, *, name: str = "", pipeline: Job | None = None
 ) -> dict[str, Any]:
     """A job with all that its client has sent, and how it stands.
 
@@ -36,11 +36,11 @@ def job_answer(
         name: that by which it was asked for; by default, the one that its client has given to it.
         pipeline: the one of which it is a step, if that is known already.
     """
-    remembered = face.names.of(job.id)
-    step = step_of(face, job, name or job.id, pipeline) if job.parent is not None or name == job.id else None
+    remembered = facade.names.of(job.id)
+    step = step_of(facade, job, name or job.id, pipeline) if job.parent is not None or name == job.id else None
     scope = scope_of(request)
     by_client = remembered.get("sent") if step is None else None
-    sent = masked({**(by_client or sent_like(face, scope, job, step)), **remembered.get("changed", {})})
+    sent = masked({**(by_client or job_payload(facade, scope, job, step)), **remembered.get("changed", {})})
     job_name = name or remembered.get("name") or job.id
     properties = {
         **sent,

@@ -11,14 +11,14 @@ from urllib.parse import urlencode
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 
-from parallelrun_api.azure.answers import FaceRoute, answer
+from parallelrun_api.azure.answers import FacadeRoute, answer
 from parallelrun_api.azure.bodies import check_labels, read_body
 from parallelrun_api.azure.documents import document_of
-from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, own_url
+from parallelrun_api.azure.facade import WORKSPACE, Facade, FacadeOf, own_url
 from parallelrun_api.azure.job_answers import job_answer
 from parallelrun_api.azure.masking import check_not_masked
 from parallelrun_api.azure.names import checked_name
-from parallelrun_api.azure.resolving import FaceNames
+from parallelrun_api.azure.resolving import FacadeNames
 from parallelrun_api.http.paging import clamped, decode_token, encode_token
 from parallelrun_api.people.person import CURRENT
 from parallelrun_api.submission.upload import SubmittedForm
@@ -27,7 +27,7 @@ from parallelrun_core.errors import InvalidInput
 from parallelrun_core.intake.reading import read_job
 from parallelrun_core.retention.marks import Marks, check_not_deleted
 
-router = APIRouter(prefix=WORKSPACE, include_in_schema=False, route_class=FaceRoute)
+router = APIRouter(prefix=WORKSPACE, include_in_schema=False, route_class=FacadeRoute)
 
 _PAGE: Final = 50
 _FILTERS: Final = ("listViewType", "tag", "properties", "assetName", "scheduleId", "scheduled")
@@ -36,38 +36,38 @@ _CHANGEABLE: Final = ("displayName", "description", "tags", "properties")
 
 
 @router.put("/jobs/{name}", name="submit")
-async def put_job(name: str, request: Request, face: FaceOf) -> Response:
+async def put_job(name: str, request: Request, facade: FacadeOf) -> Response:
     """Submit a job; with the name of one that there is, change its labels, or archive or restore it."""
     checked_name(name)
     document = await read_body(request)
     sent = document.get("properties") if isinstance(document, dict) else None
     if not isinstance(sent, dict):
         raise InvalidInput.at("/properties", "a job has properties")
-    context = face.context
-    if await run_sync(face.names.is_taken, name):
-        job_id = await run_sync(face.names.job_id, name)
-        await run_sync(change, face, job_id, sent)
+    context = facade.context
+    if await run_sync(facade.names.is_taken, name):
+        job_id = await run_sync(facade.names.job_id, name)
+        await run_sync(change, facade, job_id, sent)
     else:
-        upload = await run_sync(_upload, face, sent)
+        upload = await run_sync(_upload, facade, sent)
         async with context.key_locks.hold(key := f"azure.{name}"):
             span = request.headers.get("traceparent", "")
             job_id = await run_sync(context.submissions.accept, upload, key, span)
-            await run_sync(face.names.remember, name, job_id, sent)
+            await run_sync(facade.names.remember, name, job_id, sent)
             await context.registrar.register(job_id)
     job = await run_sync(context.jobs.submitted, job_id)
-    return answer(job_answer(face, request, job, name=name), 201)
+    return answer(job_answer(facade, request, job, name=name), 201)
 
 
 @router.get("/jobs/{name}")
-async def get_job(name: str, request: Request, face: FaceOf) -> Response:
+async def get_job(name: str, request: Request, facade: FacadeOf) -> Response:
     """Return one job."""
-    job_id = await run_sync(face.names.job_id, name)
-    job = await run_sync(face.context.jobs.get, job_id)
-    return answer(job_answer(face, request, job, name=name))
+    job_id = await run_sync(facade.names.job_id, name)
+    job = await run_sync(facade.context.jobs.get, job_id)
+    return answer(job_answer(facade, request, job, name=name))
 
 
 @router.get("/jobs")
-async def list_jobs(request: Request, face: FaceOf) -> Response:
+async def list_jobs(request: Request, facade: FacadeOf) -> Response:
     """The newest jobs first, a page at a time; `listViewType` says whether archived ones are among them."""
     query = request.query_params
     before = decode_token(query["$skip"], "azure-jobs", 1)[0] if query.get("$skip") else ""
@@ -77,27 +77,27 @@ async def list_jobs(request: Request, face: FaceOf) -> Response:
     owner = CURRENT.get().only_owner
 
     def encoded() -> dict[str, Any]:
-        return _page(face, request, dict(filters), owner, before=before, limit=limit)
+        return _page(facade, request, dict(filters), owner, before=before, limit=limit)
 
     key = ("azure", request.url.path, request.headers.get("host"), before, limit, filters, owner)
-    return answer(await face.context.job_lists.run(key, encoded))
+    return answer(await facade.context.job_lists.run(key, encoded))
 
 
 def _page(
-    face: Face, request: Request, filters: Mapping[str, str], owner: str | None, *, before: str, limit: int
+    facade: Facade, request: Request, filters: Mapping[str, str], owner: str | None, *, before: str, limit: int
 ) -> dict[str, Any]:
     """A page of the jobs that a client asks for, and where the next one is."""
     view = filters.get("listViewType", "ActiveOnly")
     archived = {"ActiveOnly": (False,), "ArchivedOnly": (True,)}.get(view, (False, True))
     job_filter = JobFilter(owner=owner, has_archived=True in archived)
-    jobs, last = face.context.jobs.page(job_filter, before=before, limit=limit)
+    jobs, last = facade.context.jobs.page(job_filter, before=before, limit=limit)
     schedule, scheduled = filters.get("scheduleId", ""), filters.get("scheduled", "").lower()
-    of_schedule = _made_by(face, [schedule]) if schedule else None
-    of_any = _made_by(face, face.context.schedules.store.names()) if scheduled in ("true", "false") else frozenset()
+    of_schedule = _made_by(facade, [schedule]) if schedule else None
+    of_any = _made_by(facade, facade.context.schedules.store.names()) if scheduled in ("true", "false") else frozenset()
     value: dict[str, Any] = {
         "value": [
             each
-            for each in (job_answer(face, request, job) for job in jobs)
+            for each in (job_answer(facade, request, job) for job in jobs)
             if each["properties"]["isArchived"] in archived
             and _has_tag(each, filters.get("tag", ""))
             and _has_properties(each, filters.get("properties", ""))
@@ -131,9 +131,9 @@ def _id_of(answer_fields: dict[str, Any]) -> str:
     return str(answer_fields["properties"]["properties"]["parallelrun.job_id"])
 
 
-def _made_by(face: Face, schedules: Iterable[str]) -> frozenset[str]:
+def _made_by(facade: Facade, schedules: Iterable[str]) -> frozenset[str]:
     """The ids of the jobs that schedules have made. Raises NotFound: there is no schedule of a name."""
-    store = face.context.schedules.store
+    store = facade.context.schedules.store
     names = list(schedules)
     for name in names:
         store.get(name)
@@ -142,22 +142,22 @@ def _made_by(face: Face, schedules: Iterable[str]) -> frozenset[str]:
 
 
 @router.delete("/jobs/{name}", name="delete_job")
-async def delete_job(name: str, face: FaceOf) -> Response:
+async def delete_job(name: str, facade: FacadeOf) -> Response:
     """Delete a job that has ended."""
-    job_id = await run_sync(face.names.job_id, name)
-    await run_sync(face.context.removals.delete, job_id)
+    job_id = await run_sync(facade.names.job_id, name)
+    await run_sync(facade.context.removals.delete, job_id)
     return Response(status_code=200)
 
 
 @router.post("/jobs/{name}/cancel", name="cancel")
-async def cancel_job(name: str, request: Request, face: FaceOf) -> Response:
+async def cancel_job(name: str, request: Request, facade: FacadeOf) -> Response:
     """Cancel a job; the answer comes at once, and the job ends when its work has."""
-    job_id = await run_sync(face.names.job_id, name)
-    await run_sync(face.context.cancels.cancel, job_id)
+    job_id = await run_sync(facade.names.job_id, name)
+    await run_sync(facade.context.cancels.cancel, job_id)
     return Response(status_code=200)
 
 
-def change(face: Face, job_id: str, sent: dict[str, Any]) -> None:
+def change(facade: Facade, job_id: str, sent: dict[str, Any]) -> None:
     """Change what may change of a job: its labels, and whether it is archived.
 
     Raises:
@@ -165,24 +165,24 @@ def change(face: Face, job_id: str, sent: dict[str, Any]) -> None:
         InvalidInput: that would be more than is remembered.
         Conflict: it is to be archived or restored, and is a step of a pipeline.
     """
-    folder = face.context.jobs.folder(job_id)
+    folder = facade.context.jobs.folder(job_id)
     folder.record()
     check_not_deleted(folder)
-    before = face.names.of(job_id)
+    before = facade.names.of(job_id)
     changed = {**before.get("changed", {}), **{key: sent[key] for key in _CHANGEABLE if sent.get(key) is not None}}
     check_labels(changed)
     if sent.get("isArchived") is True:
-        face.context.removals.archive(job_id)
+        facade.context.removals.archive(job_id)
     elif sent.get("isArchived") is False and Marks(folder).is_archived:
-        face.context.removals.restore(job_id)
+        facade.context.removals.restore(job_id)
     of_earlier_releases = {"is_archived": False} if isinstance(sent.get("isArchived"), bool) else {}
-    face.names.change(job_id, changed=changed, **of_earlier_releases)
+    facade.names.change(job_id, changed=changed, **of_earlier_releases)
 
 
-def _upload(face: Face, sent: dict[str, Any]) -> SubmittedForm:
+def _upload(facade: Facade, sent: dict[str, Any]) -> SubmittedForm:
     """A submission, as if its user had sent the document."""
     check_not_masked(sent)
     document = document_of(sent)
-    names = FaceNames(face)
+    names = FacadeNames(facade)
     digest = hashlib.sha256(json.dumps(sent, sort_keys=True).encode()).hexdigest()
     return SubmittedForm(reading=read_job(document, names=names), code=None, sha256=digest)

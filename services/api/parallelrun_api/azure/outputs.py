@@ -18,65 +18,65 @@ from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.path_rule import PathRule, resolve
 
 if TYPE_CHECKING:
-    from parallelrun_api.azure.face import Face
+    from parallelrun_api.azure.facade import Facade
     from parallelrun_core.folder.records import JobRecord
 
 ROWS: Final = "score"
 """What the service calls the output of a batch endpoint's job: here, that of each job with rows and no named output."""
 
 
-def types_of(face: Face, job_id: str, name: str) -> dict[str, str]:
+def types_of(facade: Facade, job_id: str, name: str) -> dict[str, str]:
     """The outputs of a job with their types, as it is called by a client.
 
     Args:
         name: by which the client asks for it.
     """
-    record = face.context.jobs.folder(job_id).record()
+    record = facade.context.jobs.folder(job_id).record()
     types = {
         key: str((each or {}).get("type") or "uri_folder") for key, each in (record.spec.get("outputs") or {}).items()
     }
     if _has_only_rows(record):
         return {ROWS: "uri_folder"}
-    aliases = _aliases(face, job_id, name, is_pipeline=record.is_pipeline)
+    aliases = _aliases(facade, job_id, name, is_pipeline=record.is_pipeline)
     if aliases is None:
         return types
     return {alias: types[key] for alias, key in aliases.items() if key in types}
 
 
-def served_output(face: Face, job_id: str, name: str, output: str) -> ServedFolder:
+def served_output(facade: Facade, job_id: str, name: str, output: str) -> ServedFolder:
     """The folder with the files of an output; of an output that is a file, with only that.
 
     Raises:
         NotFound: there is no such output, it is not here, or it leads to where jobs may not write.
     """
-    folder = face.context.jobs.folder(job_id)
+    folder = facade.context.jobs.folder(job_id)
     record = folder.record()
     if output == ROWS and _has_only_rows(record):
         spec = record.job_spec()
-        return _served(face, folder.output_file(spec) if spec.output else str(folder.outputs))
-    aliases = _aliases(face, job_id, name, is_pipeline=record.is_pipeline)
+        return _served(facade, folder.output_file(spec) if spec.output else str(folder.outputs))
+    aliases = _aliases(facade, job_id, name, is_pipeline=record.is_pipeline)
     if aliases is not None:
         key = same_name(output, aliases)
         if key is None:
             raise NotFound(f"Job {name[:80]} has no output {output[:80]!r}.")
         output = aliases[key]
-    return _served(face, output_path(folder, output))
+    return _served(facade, output_path(folder, output))
 
 
-def output_place(face: Face, name: str, output: str) -> str:
+def output_place(facade: Facade, name: str, output: str) -> str:
     """The path or the URL of an output of a job, both as a client calls them.
 
     Raises:
         NotFound: there is no such job or output, or nobody has made it yet.
     """
-    job_id = face.names.job_id(name)
-    folder = face.context.jobs.folder(job_id)
+    job_id = facade.names.job_id(name)
+    folder = facade.context.jobs.folder(job_id)
     record = folder.record()
     if output == ROWS and _has_only_rows(record):
         return folder.output_file(record.job_spec())
     if is_all_artifacts(record, output):
         return str(folder.path)
-    aliases = _aliases(face, job_id, name, is_pipeline=record.is_pipeline) or {}
+    aliases = _aliases(facade, job_id, name, is_pipeline=record.is_pipeline) or {}
     return output_path(folder, aliases.get(same_name(output, aliases) or "", output))
 
 
@@ -93,11 +93,11 @@ def _has_only_rows(record: JobRecord) -> bool:
     return record.job_spec().writes_rows
 
 
-def _served(face: Face, place: str) -> ServedFolder:
+def _served(facade: Facade, place: str) -> ServedFolder:
     if is_url(place):
         raise NotFound(f"The output is in an object store, at {place}.")
     path = Path(place)
-    root, names = face.context.settings.root, face.context.folder_names
+    root, names = facade.context.settings.root, facade.context.folder_names
     try:
         is_file = stat.S_ISREG(os.lstat(path).st_mode)
     except OSError as error:
@@ -106,19 +106,19 @@ def _served(face: Face, place: str) -> ServedFolder:
     if job_of_output(root, f"{path}/"):
         jobs = jobs_of(root)
         return ServedFolder(anchor=jobs, beneath=str(folder.relative_to(jobs)), only=only, names=names)
-    rule = PathRule(root, face.context.settings.places)
+    rule = PathRule(root, facade.context.settings.places)
     real = resolve(os.fsencode(folder))
     if not rule.is_open(real, is_written=True) or (not only and rule.holds_closed(real)):
         raise NotFound("The output leads to where jobs may not write.")
     return ServedFolder(anchor=Path("/"), beneath=os.fsdecode(real).lstrip("/"), only=only, names=names)
 
 
-def _aliases(face: Face, job_id: str, name: str, *, is_pipeline: bool) -> dict[str, str] | None:
+def _aliases(facade: Facade, job_id: str, name: str, *, is_pipeline: bool) -> dict[str, str] | None:
     """Return what a pipeline's outputs are called in its only step; None: the outputs have their own names.
 
     A pipeline of one parallel step is one job here, whose outputs are called as in the step.
     """
-    sent = face.names.of(job_id).get("sent") or {}
+    sent = facade.names.of(job_id).get("sent") or {}
     if is_pipeline or name == job_id or sent.get("jobType") != "Pipeline":
         return None
     aliases = {}

@@ -20,7 +20,7 @@ from parallelrun_core.names.computes import DOCKERFILE
 from parallelrun_core.storage.location import datastore_of, location_of
 
 if TYPE_CHECKING:
-    from parallelrun_api.azure.face import Face
+    from parallelrun_api.azure.facade import Facade
 
 _SINGULAR: Final = {
     "codes": "code", "data": "data", "models": "model", "environments": "environment", "components": "component",
@@ -28,14 +28,14 @@ _SINGULAR: Final = {
 _MODELS: Final = {"customModel": "custom_model", "mlFlowModel": "mlflow_model", "tritonModel": "triton_model"}
 
 
-class FaceNames:
-    """Looks up what documents of this face name."""
+class FacadeNames:
+    """Looks up what documents of this facade name."""
 
-    def __init__(self, face: Face) -> None:
-        self._face = face
-        self._shelf = face.shelf
-        self._blobs = face.blobs
-        self._others: Names = face.context.assets.names
+    def __init__(self, facade: Facade) -> None:
+        self._facade = facade
+        self._asset_store = facade.asset_store
+        self._blobs = facade.blobs
+        self._others: Names = facade.context.assets.names
 
     def asset(self, kind: str, text: str) -> Asset:
         """The asset of this type that a text names.
@@ -47,7 +47,7 @@ class FaceNames:
         if version is None or _SINGULAR[version.kind] != kind:
             return self._others.asset(kind, text)
         try:
-            record = self._shelf.get(*version)
+            record = self._asset_store.get(*version)
         except NotFound:
             return self._others.asset(kind, text)
         is_anonymous = kind == "environment" and version.name in ANONYMOUS
@@ -63,7 +63,7 @@ class FaceNames:
         """The location that stands for another one: of an upload that is to be read, the file or folder that has it.
         Where jobs write is among the users' own files, whatever was uploaded to the same path."""
         if (job_output := job_output_in(text)) is not None:
-            return job_output.within(output_place(self._face, job_output.job, job_output.output))
+            return job_output.within(output_place(self._facade, job_output.job, job_output.output))
         location = location_of(text)
         if datastore_of(location.path) == DEFAULT_DATASTORE and not is_output:
             path = location.path.partition("/paths/")[2]

@@ -1,4 +1,4 @@
-"""Refusals, in words, of what no other route of this face answers, as the service would refuse it."""
+"""Refusals, in words, of what no other route of this facade answers, as the service would refuse it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 from fastapi import APIRouter, Request, Response
 
-from parallelrun_api.azure.answers import FaceRoute, NotSupported
+from parallelrun_api.azure.answers import FacadeRoute, NotSupported
 from parallelrun_api.azure.auth import PREFIX
 
 _INSTEAD: Final = {
@@ -19,7 +19,7 @@ _INSTEAD: Final = {
     "connections": "credentials are on the nodes (docs/storage.md)",
 }
 
-router = APIRouter(prefix=PREFIX, include_in_schema=False, route_class=FaceRoute)
+router = APIRouter(prefix=PREFIX, include_in_schema=False, route_class=FacadeRoute)
 
 
 @router.api_route("/{path:path}", methods=["GET", "HEAD", "PUT", "POST", "PATCH", "DELETE"], name="azure_unknown")

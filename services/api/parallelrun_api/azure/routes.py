@@ -1,4 +1,4 @@
-"""All routes of this face, and what they work with."""
+"""All routes of this facade, and what they work with."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from parallelrun_api.azure.access import check_access
 from parallelrun_api.azure.asset_store import AssetStore
 from parallelrun_api.azure.blobs import routes as blobs
 from parallelrun_api.azure.blobs.store import BlobStore
-from parallelrun_api.azure.face import Face
+from parallelrun_api.azure.facade import Facade
 from parallelrun_api.azure.names import NameStore
 
 if TYPE_CHECKING:
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from parallelrun_api.http.token import Token
 
 
-def open_face(app: FastAPI, context: Context, token: Token) -> APIRouter:
-    """Give an application what the routes of this face work with; returns them."""
+def open_facade(app: FastAPI, context: Context, token: Token) -> APIRouter:
+    """Give an application what the routes of this facade work with; returns them."""
     settings = context.settings
-    app.state.azure = Face(
+    app.state.azure = Facade(
         context=context,
         token=token,
         blobs=BlobStore(settings.root, max_bytes=settings.max_upload_bytes),
-        shelf=AssetStore(settings.root),
+        asset_store=AssetStore(settings.root),
         names=NameStore(settings.root, check_seen=context.access.check_job_seen),
     )
     router = APIRouter(redirect_slashes=False)

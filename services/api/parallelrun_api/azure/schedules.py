@@ -9,78 +9,78 @@ from typing import TYPE_CHECKING, Any, Final
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 
-from parallelrun_api.azure.answers import FaceRoute, NotSupported, answer, begun
+from parallelrun_api.azure.answers import FacadeRoute, NotSupported, answer, begun
 from parallelrun_api.azure.bodies import read_body
 from parallelrun_api.azure.documents import document_of
-from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, scope_of
+from parallelrun_api.azure.facade import WORKSPACE, Facade, FacadeOf, scope_of
 from parallelrun_api.azure.masking import check_not_masked, masked
 from parallelrun_api.azure.payload_store import Sent
-from parallelrun_api.azure.resolving import FaceNames
+from parallelrun_api.azure.resolving import FacadeNames
 from parallelrun_api.people.person import CURRENT
-from parallelrun_api.schedules.accepting import ScheduleService
+from parallelrun_api.schedules.service import ScheduleService
 from parallelrun_api.submission.checks import PathChecks
-from parallelrun_api.views.shown import rfc3339
+from parallelrun_api.views.presenters import rfc3339
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.schedules.triggers import model_of
 
 if TYPE_CHECKING:
     from parallelrun_core.schedules.records import Revision
 
-router = APIRouter(prefix=WORKSPACE, include_in_schema=False, route_class=FaceRoute)
+router = APIRouter(prefix=WORKSPACE, include_in_schema=False, route_class=FacadeRoute)
 
 _VIEWS: Final = {"EnabledOnly": (True,), "DisabledOnly": (False,)}
 
 
 @router.put("/schedules/{name}", name="put_schedule")
-async def put_schedule(name: str, request: Request, face: FaceOf) -> Response:
+async def put_schedule(name: str, request: Request, facade: FacadeOf) -> Response:
     """Define a schedule, or define it anew; one that is only enabled or disabled stays what it is."""
     document = await read_body(request)
     sent = document.get("properties") if isinstance(document, dict) else None
     if not isinstance(sent, dict):
         raise InvalidInput.at("/properties", "a schedule has properties")
-    revision = await run_sync(_put, face, name, sent)
-    return begun(_answer_of(face, scope_of(request), name, revision))
+    revision = await run_sync(_put, facade, name, sent)
+    return begun(_answer_of(facade, scope_of(request), name, revision))
 
 
 @router.get("/schedules/{name}")
-async def get_schedule(name: str, request: Request, face: FaceOf) -> Response:
+async def get_schedule(name: str, request: Request, facade: FacadeOf) -> Response:
     """Return one schedule."""
-    revision = await run_sync(face.context.schedules.store.get, name)
-    return answer(await run_sync(_answer_of, face, scope_of(request), name, revision))
+    revision = await run_sync(facade.context.schedules.store.get, name)
+    return answer(await run_sync(_answer_of, facade, scope_of(request), name, revision))
 
 
 @router.get("/schedules")
-async def list_schedules(request: Request, face: FaceOf) -> Response:
+async def list_schedules(request: Request, facade: FacadeOf) -> Response:
     """All schedules; `listViewType` says which."""
     owner = CURRENT.get().only_owner
     states = _VIEWS.get(request.query_params.get("listViewType", "EnabledOnly"), (True, False))
 
     def listed() -> list[dict[str, Any]]:
-        store = face.context.schedules.store
+        store = facade.context.schedules.store
         revisions = ((name, store.of(name).revision()) for name in store.names())
         return [
-            _answer_of(face, scope_of(request), name, revision)
+            _answer_of(facade, scope_of(request), name, revision)
             for name, revision in revisions
             if revision is not None and revision.is_enabled in states and owner in (None, revision.owner)
         ]
 
     key = ("azure", "schedules", scope_of(request), states, owner)
-    return answer({"value": await face.context.job_lists.run(key, listed)})
+    return answer({"value": await facade.context.job_lists.run(key, listed)})
 
 
 @router.delete("/schedules/{name}", name="delete_schedule")
-async def delete_schedule(name: str, face: FaceOf) -> Response:
+async def delete_schedule(name: str, facade: FacadeOf) -> Response:
     """Forget a schedule; its jobs stay."""
-    await run_sync(face.context.schedules.remove, name)
-    await run_sync(_sent(face).remove, name)
+    await run_sync(facade.context.schedules.remove, name)
+    await run_sync(_sent(facade).remove, name)
     return Response(status_code=200)
 
 
 @router.post("/schedules/{name}/trigger", name="trigger_schedule")
-async def trigger_schedule(name: str, face: FaceOf) -> Response:
+async def trigger_schedule(name: str, facade: FacadeOf) -> Response:
     """Make one job now."""
-    job_id = await run_sync(face.context.schedules.make_now, name, "")
-    await face.context.registrar.register(job_id)
+    job_id = await run_sync(facade.context.schedules.make_now, name, "")
+    await facade.context.registrar.register(job_id)
     return answer({"submissionId": job_id, "scheduleActionType": "CreateJob"})
 
 
@@ -130,14 +130,14 @@ def _in_snake_case(name: str) -> str:
     return re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
 
 
-def _put(face: Face, name: str, sent: dict[str, Any]) -> Revision:
+def _put(facade: Facade, name: str, sent: dict[str, Any]) -> Revision:
     is_enabled = sent.get("isEnabled", True) is not False
-    before = _sent(face).get(name)
-    schedules = face.context.schedules
+    before = _sent(facade).get(name)
+    schedules = facade.context.schedules
     if not before or masked(_meant(before)) != masked(_meant(sent)):
         check_not_masked(sent)
-        _accepting(face).put(name, _with_job_id(face, schedule_document(sent)), None)
-        _sent(face).put(name, sent)
+        _service(facade).put(name, _with_job_id(facade, schedule_document(sent)), None)
+        _sent(facade).put(name, sent)
     return schedules.enable(name, is_enabled=is_enabled)
 
 
@@ -148,28 +148,28 @@ def _meant(sent: Mapping[str, Any]) -> dict[str, Any]:
     return {"trigger": _trigger(sent.get("trigger") or {}), "job": work, "labels": sent.get("displayName")}
 
 
-def _with_job_id(face: Face, document: dict[str, Any]) -> dict[str, Any]:
+def _with_job_id(facade: Facade, document: dict[str, Any]) -> dict[str, Any]:
     """The document, with the id of a job in place of the name that a client has given to it."""
     job = document["create_job"]
     if isinstance(job, str):
-        document["create_job"] = f"azureml:{face.names.job_id(job.removeprefix('azureml:'))}"
+        document["create_job"] = f"azureml:{facade.names.job_id(job.removeprefix('azureml:'))}"
     return document
 
 
-def _accepting(face: Face) -> ScheduleService:
-    """Return what accepts schedules, with jobs that name what only this face knows."""
-    context, settings = face.context, face.context.settings
+def _service(facade: Facade) -> ScheduleService:
+    """Return what accepts schedules, with jobs that name what only this facade knows."""
+    context, settings = facade.context, facade.context.settings
     checks = PathChecks(root=settings.root, places=settings.places)
-    names = FaceNames(face)
+    names = FacadeNames(facade)
     return ScheduleService(settings.root, context.submissions, checks, context.registry, names=names)
 
 
-def _sent(face: Face) -> Sent:
-    return Sent(face.context.settings.root, "schedules")
+def _sent(facade: Facade) -> Sent:
+    return Sent(facade.context.settings.root, "schedules")
 
 
-def _answer_of(face: Face, scope: str, name: str, revision: Revision) -> dict[str, Any]:
-    sent = masked(_sent(face).get(name) or _like_sent(revision))
+def _answer_of(facade: Facade, scope: str, name: str, revision: Revision) -> dict[str, Any]:
+    sent = masked(_sent(facade).get(name) or _like_sent(revision))
     return {
         "id": f"{scope}/schedules/{name}",
         "name": name,

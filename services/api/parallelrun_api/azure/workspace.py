@@ -9,17 +9,17 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 
 from parallelrun_api.azure import credentials
-from parallelrun_api.azure.answers import FaceRoute, NotSupported, answer
+from parallelrun_api.azure.answers import FacadeRoute, NotSupported, answer
 from parallelrun_api.azure.auth import BLOBS, PREFIX
 from parallelrun_api.azure.blobs.names import ARTIFACTS, UPLOADS
 from parallelrun_api.azure.bodies import read_body
-from parallelrun_api.azure.face import WORKSPACE, Face, FaceOf, own_url, scope_of
+from parallelrun_api.azure.facade import WORKSPACE, Facade, FacadeOf, own_url, scope_of
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from parallelrun_core.datastores.definition import Datastore
 
-router = APIRouter(include_in_schema=False, route_class=FaceRoute)
+router = APIRouter(include_in_schema=False, route_class=FacadeRoute)
 
 ACCOUNT: Final = "store"
 BUILT_IN: Final = {"workspaceblobstore": UPLOADS, "workspaceartifactstore": ARTIFACTS}
@@ -84,24 +84,24 @@ async def discovery(request: Request) -> Response:
 
 
 @router.get(WORKSPACE + "/datastores")
-async def list_datastores(request: Request, face: FaceOf) -> Response:
+async def list_datastores(request: Request, facade: FacadeOf) -> Response:
     """All datastores; with `isDefault`, only the default one."""
     names = list(BUILT_IN)
     if request.query_params.get("isDefault", "").lower() == "true":
         names = names[:1]
     else:
-        names += [each.name for each in await run_sync(face.context.datastores.all) if each.type in _KINDS]
-    return answer({"value": [await run_sync(_datastore, face, request, name) for name in names]})
+        names += [each.name for each in await run_sync(facade.context.datastores.all) if each.type in _KINDS]
+    return answer({"value": [await run_sync(_datastore, facade, request, name) for name in names]})
 
 
 @router.get(WORKSPACE + "/datastores/{name}")
-async def get_datastore(name: str, request: Request, face: FaceOf) -> Response:
+async def get_datastore(name: str, request: Request, facade: FacadeOf) -> Response:
     """Return one datastore."""
-    return answer(await run_sync(_datastore, face, request, name))
+    return answer(await run_sync(_datastore, facade, request, name))
 
 
 @router.put(WORKSPACE + "/datastores/{name}", name="put_datastore")
-async def put_datastore(name: str, request: Request, face: FaceOf) -> Response:
+async def put_datastore(name: str, request: Request, facade: FacadeOf) -> Response:
     """Define a datastore, or define it anew. One with a key or a token in it is refused: nodes have credentials."""
     if name in BUILT_IN:
         raise Conflict(f"The datastore {name!r} is this server's own, and stays as it is.")
@@ -109,16 +109,16 @@ async def put_datastore(name: str, request: Request, face: FaceOf) -> Response:
     properties = document.get("properties") if isinstance(document, dict) else None
     if not isinstance(properties, dict):
         raise InvalidInput.at("/properties", "a datastore has properties")
-    _, is_new = await run_sync(face.context.datastores.put, name, _definition(properties))
-    return answer(await run_sync(_datastore, face, request, name), 201 if is_new else 200)
+    _, is_new = await run_sync(facade.context.datastores.put, name, _definition(properties))
+    return answer(await run_sync(_datastore, facade, request, name), 201 if is_new else 200)
 
 
 @router.delete(WORKSPACE + "/datastores/{name}", name="delete_datastore")
-async def delete_datastore(name: str, face: FaceOf) -> Response:
+async def delete_datastore(name: str, facade: FacadeOf) -> Response:
     """Forget a datastore; what is in the store stays."""
     if name in BUILT_IN:
         raise Conflict(f"The datastore {name!r} is this server's own, and stays.")
-    await run_sync(face.context.datastores.remove, name)
+    await run_sync(facade.context.datastores.remove, name)
     return Response(status_code=200)
 
 
@@ -155,18 +155,18 @@ def _in_snake_case(name: str) -> str:
 
 
 @router.post(WORKSPACE + "/datastores/{name}/listSecrets", name="hand_out_signature")
-async def list_secrets(name: str, request: Request, face: FaceOf) -> Response:
+async def list_secrets(name: str, request: Request, facade: FacadeOf) -> Response:
     """Return what its container can be used with, for some hours: a signature."""
     if name not in BUILT_IN:
         raise NotSupported("The API has no credentials of other stores: nodes have them (docs/storage.md).")
     rights = "rw" if name == "workspaceblobstore" else "r"
-    return answer({"secretsType": "Sas", "sasToken": signature_of(face, request, BUILT_IN[name], rights)})
+    return answer({"secretsType": "Sas", "sasToken": signature_of(facade, request, BUILT_IN[name], rights)})
 
 
-def signature_of(face: Face, request: Request, container: str, rights: str) -> str:
+def signature_of(facade: Facade, request: Request, container: str, rights: str) -> str:
     """The query of URLs with which whoever sent this request can use a container."""
     name = request.state.token_name
-    secret = face.token.secret_of(name)
+    secret = facade.token.secret_of(name)
     if secret is None:
         raise NotFound("The token has been removed.")
     return credentials.new_signature(secret, name, container, rights, now=time.time())
@@ -179,7 +179,7 @@ def blob_url(request: Request, container: str, blob: str = "") -> str:
     )
 
 
-def _datastore(face: Face, request: Request, name: str) -> dict[str, Any]:
+def _datastore(facade: Facade, request: Request, name: str) -> dict[str, Any]:
     if name in BUILT_IN:
         # The client puts `.blob.` and a suffix behind the name of the account: behind `#`, it has no effect.
         host = request.headers.get("host", "localhost")
@@ -193,7 +193,7 @@ def _datastore(face: Face, request: Request, name: str) -> dict[str, Any]:
             "isDefault": name == "workspaceblobstore",
         }
     else:
-        properties = _defined(face.context.datastores.get(name))
+        properties = _defined(facade.context.datastores.get(name))
     return {
         "id": f"{scope_of(request)}/datastores/{name}",
         "name": name,

@@ -28,7 +28,7 @@ from parallelrun_api.routes.submitting import IdempotencyKey, accepted
 from parallelrun_api.submission.upload import read_upload
 from parallelrun_api.views.job_search import JobQuery
 from parallelrun_api.views.jobs import JobFilter
-from parallelrun_api.views.shown import etag, matches
+from parallelrun_api.views.presenters import etag, matches
 from parallelrun_core.answers.job_summaries import JobSummaryPage
 from parallelrun_core.answers.jobs import Job, JobPage
 from parallelrun_core.layout import code_store

@@ -14,7 +14,7 @@ from parallelrun_api.models import Asked
 from parallelrun_api.people.person import seen_places
 from parallelrun_api.routes.responses import problems
 from parallelrun_api.views.node_usage import by_machine, summed
-from parallelrun_api.views.shown import rfc3339
+from parallelrun_api.views.presenters import rfc3339
 from parallelrun_core.answers.node_usage import NodeUsage, UsageHistory
 from parallelrun_core.answers.nodes import Node, NodeCheck, NodeCheckAsked, NodeGpu, NodeList, NodePressure, WorkForJob
 from parallelrun_core.checks.stores import refusals

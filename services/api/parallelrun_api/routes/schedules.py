@@ -13,7 +13,7 @@ from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, page_an
 from parallelrun_api.people.person import CURRENT
 from parallelrun_api.routes.responses import document_body, problems, zip_form
 from parallelrun_api.routes.submitting import IdempotencyKey, accepted, document_and_files
-from parallelrun_api.schedules import shown
+from parallelrun_api.views import schedules as views
 from parallelrun_core.answers.jobs import Job
 from parallelrun_core.answers.schedules import FirePage, Schedule, SchedulePage
 from parallelrun_core.layout import code_store
@@ -57,7 +57,7 @@ async def list_schedules(context: Ctx, limit: Limit = DEFAULT_LIMIT, page_token:
         context.job_lists,
         SchedulePage,
         ("schedules", only),
-        lambda after, most: shown.page(context.schedules.store, after=after, limit=most, owner=only),
+        lambda after, most: views.page(context.schedules.store, after=after, limit=most, owner=only),
         limit=limit,
         page_token=page_token,
     )
@@ -67,7 +67,7 @@ async def list_schedules(context: Ctx, limit: Limit = DEFAULT_LIMIT, page_token:
 def get_schedule(schedule: Name, context: Ctx) -> Response:
     """Return one schedule, with the times at which it is due next."""
     store = context.schedules.store
-    return json_answer(shown.schedule(store, schedule, store.get(schedule)))
+    return json_answer(views.schedule(store, schedule, store.get(schedule)))
 
 
 @router.put(
@@ -83,7 +83,7 @@ async def put_schedule(schedule: Name, request: Request, context: Ctx) -> Respon
     that it makes is that job. What was due before this is not made up."""
     async with document_and_files(request, context, code_store(context.settings.root)) as (document, code):
         revision, is_new = await run_sync(context.schedules.put, schedule, document, code)
-    defined = await run_sync(shown.schedule, context.schedules.store, schedule, revision)
+    defined = await run_sync(views.schedule, context.schedules.store, schedule, revision)
     return json_answer(defined, 201 if is_new else 200)
 
 
@@ -110,7 +110,7 @@ def delete_schedule(schedule: Name, context: Ctx) -> Response:
 def enable_schedule(schedule: Name, context: Ctx) -> Response:
     """Make a schedule's jobs from now on when they are due. What was due meanwhile is not made up."""
     revision = context.schedules.enable(schedule, is_enabled=True)
-    return json_answer(shown.schedule(context.schedules.store, schedule, revision))
+    return json_answer(views.schedule(context.schedules.store, schedule, revision))
 
 
 @router.post(
@@ -122,7 +122,7 @@ def enable_schedule(schedule: Name, context: Ctx) -> Response:
 def disable_schedule(schedule: Name, context: Ctx) -> Response:
     """Make no more jobs until it is enabled again. Those that it has made go on."""
     revision = context.schedules.enable(schedule, is_enabled=False)
-    return json_answer(shown.schedule(context.schedules.store, schedule, revision))
+    return json_answer(views.schedule(context.schedules.store, schedule, revision))
 
 
 @router.post(
@@ -156,7 +156,7 @@ async def list_fires(
         context.job_lists,
         FirePage,
         ("history", schedule),
-        lambda before, most: shown.history(context.schedules.store, schedule, before=before, limit=most),
+        lambda before, most: views.history(context.schedules.store, schedule, before=before, limit=most),
         limit=limit,
         page_token=page_token,
     )

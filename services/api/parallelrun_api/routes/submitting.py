@@ -15,7 +15,7 @@ from parallelrun_api.http.answers import encoded, encoded_answer
 from parallelrun_api.submission.forms import CODE
 from parallelrun_api.submission.idempotency import checked_key
 from parallelrun_api.submission.upload import read_document_and_files
-from parallelrun_api.views.shown import etag
+from parallelrun_api.views.presenters import etag
 
 
 async def _key_of(

@@ -233,7 +233,7 @@ def _looked_at(context: Context, job_id: str) -> tuple[Job, History]:
 
 def _figures(context: Context, job_id: str) -> tuple[Job, Figures]:
     from parallelrun_api.tries.throughput import figures
-    from parallelrun_api.views.shown import epoch
+    from parallelrun_api.views.presenters import epoch
 
     job, history = _looked_at(context, job_id)
     started, ended = (epoch(each) if each else None for each in (job.started, job.ended))

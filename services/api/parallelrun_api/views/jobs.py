@@ -12,7 +12,7 @@ import msgspec
 
 from parallelrun_api.views.marked import with_marks
 from parallelrun_api.views.pipelines import Pipelines
-from parallelrun_api.views.shown import job_of
+from parallelrun_api.views.presenters import job_of
 from parallelrun_core.answers import jobs as answers
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
 from parallelrun_core.folder.disk_floor import NO_FLOOR, DiskFloor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from parallelrun_api.views.shown import rfc3339
+from parallelrun_api.views.presenters import rfc3339
 from parallelrun_core.answers import jobs as answers
 from parallelrun_core.errors import Conflict
 from parallelrun_core.folder.job_folder import JobFolder

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from parallelrun_api.views.files import ServedFolder
-from parallelrun_api.views.shown import rfc3339
+from parallelrun_api.views.presenters import rfc3339
 from parallelrun_core.answers import reports as answers
 from parallelrun_core.answers.reports import StorageReport, StorageRequests
 from parallelrun_core.errors import NotFound, UnsafePath

@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 from parallelrun_api.http.paging import decode_token, encode_token
 from parallelrun_api.views.files import ServedFolder
-from parallelrun_api.views.shown import rfc3339
+from parallelrun_api.views.presenters import rfc3339
 from parallelrun_api.views.timed_lines import (
     Mark,
     TimedLine,

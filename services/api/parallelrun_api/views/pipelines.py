@@ -13,7 +13,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from parallelrun_api.views.shown import rfc3339
+from parallelrun_api.views.presenters import rfc3339
 from parallelrun_core.answers import jobs as answers
 from parallelrun_core.errors import NotFound
 from parallelrun_core.folder.job_folder import JobFolder

@@ -18,7 +18,7 @@ from parallelrun_core.layout import OUTPUTS
 from parallelrun_core.pipelines.standing import standings
 
 if TYPE_CHECKING:
-    from parallelrun_api.azure.face import Face
+    from parallelrun_api.azure.facade import Facade
     from parallelrun_core.answers.files import FileEntry
     from parallelrun_core.folder.job_folder import JobFolder
     from parallelrun_core.spec import JobSpec
@@ -66,19 +66,19 @@ class Artifacts:
                 yield entry
 
 
-def artifacts_of(face: Face, job_id: str) -> Artifacts:
+def artifacts_of(facade: Facade, job_id: str) -> Artifacts:
     """The artifacts of a job.
 
     Raises:
         NotFound: there is no such job.
     """
-    folder = face.context.jobs.folder(job_id)
+    folder = facade.context.jobs.folder(job_id)
     record = folder.record()
-    anchor, names = folder.path.parent, face.context.folder_names
+    anchor, names = folder.path.parent, facade.context.folder_names
     logs = ServedFolder(anchor=anchor, beneath=f"{job_id}/logs", names=names)
     if record.is_pipeline:
-        return Artifacts(logs=logs, tracked=ServedFolders(tuple(_of_steps(face, folder, record.pipeline_spec()))))
-    tracked = ServedFolders(tuple(_tracked(face, folder)))
+        return Artifacts(logs=logs, tracked=ServedFolders(tuple(_of_steps(facade, folder, record.pipeline_spec()))))
+    tracked = ServedFolders(tuple(_tracked(facade, folder)))
     spec = record.job_spec()
     if spec.output:
         return Artifacts(logs=logs, tracked=tracked)
@@ -87,21 +87,21 @@ def artifacts_of(face: Face, job_id: str) -> Artifacts:
     return Artifacts(logs=logs, tracked=tracked, written=written, named=frozenset() if below else _named(spec))
 
 
-def _tracked(face: Face, folder: JobFolder) -> Iterator[ServedFolder]:
+def _tracked(facade: Facade, folder: JobFolder) -> Iterator[ServedFolder]:
     """The folders with the artifacts of each process."""
     anchor, beneath = folder.path.parent, "user/artifacts"
     for node in names_in(folder.logs, beneath):
         for process in names_in(folder.logs, f"{beneath}/{node}"):
             path = f"{folder.job_id}/logs/{beneath}/{node}/{process}"
-            yield ServedFolder(anchor=anchor, beneath=path, names=face.context.folder_names)
+            yield ServedFolder(anchor=anchor, beneath=path, names=facade.context.folder_names)
 
 
-def _of_steps(face: Face, folder: JobFolder, spec: PipelineSpec) -> Iterator[ServedFolder]:
+def _of_steps(facade: Facade, folder: JobFolder, spec: PipelineSpec) -> Iterator[ServedFolder]:
     """The logs of each step, below its name."""
     for name, standing in standings(folder, spec).items():
         if standing.job_id:
             beneath = f"{standing.job_id}/logs"
-            yield ServedFolder(anchor=folder.path.parent, beneath=beneath, name=name, names=face.context.folder_names)
+            yield ServedFolder(anchor=folder.path.parent, beneath=beneath, name=name, names=facade.context.folder_names)
 
 
 def _of_artifacts(spec: JobSpec) -> str:

@@ -15,7 +15,7 @@ from parallelrun_api.azure.blobs.places import files
 from parallelrun_core.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from parallelrun_api.azure.face import Face
+    from parallelrun_api.azure.facade import Facade
     from parallelrun_core.answers.files import FileEntry
 
 _MOST: Final = 5000
@@ -49,13 +49,13 @@ class ListingRequest:
         return cls(query.get("prefix", "")[:1024], query.get("delimiter", "")[:1], after[:1024], most, with_metadata)
 
 
-def page(face: Face, container: str, query: ListingRequest) -> bytes:
+def page(facade: Facade, container: str, query: ListingRequest) -> bytes:
     """Return one page of a list, as XML."""
     root = Element("EnumerationResults", {"ServiceEndpoint": "", "ContainerName": container})
     SubElement(root, "Prefix").text = query.prefix
     blobs = SubElement(root, "Blobs")
     last, count = "", 0
-    for name, entry in _grouped(files(face, container, query.prefix, query.after), query):
+    for name, entry in _grouped(files(facade, container, query.prefix, query.after), query):
         if count == query.most:
             SubElement(root, "NextMarker").text = base64.urlsafe_b64encode(last.encode()).decode()
             break
@@ -64,7 +64,7 @@ def page(face: Face, container: str, query: ListingRequest) -> bytes:
             SubElement(SubElement(blobs, "BlobPrefix"), "Name").text = name
             last = name + "\U0010ffff"
         else:
-            _add(blobs, name, entry, face.blobs.metadata(container, name) if query.with_metadata else {})
+            _add(blobs, name, entry, facade.blobs.metadata(container, name) if query.with_metadata else {})
     else:
         SubElement(root, "NextMarker")
     return b'<?xml version="1.0" encoding="utf-8"?>' + tostring(root)

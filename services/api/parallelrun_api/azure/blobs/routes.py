@@ -10,13 +10,13 @@ from xml.etree.ElementTree import ParseError
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 
-from parallelrun_api.azure.answers import FaceRoute, NotSupported
+from parallelrun_api.azure.answers import FacadeRoute, NotSupported
 from parallelrun_api.azure.auth import BLOBS
 from parallelrun_api.azure.blobs import listing
 from parallelrun_api.azure.blobs.names import OF_CODE, OF_OUTPUTS, OF_VERSIONS, UPLOADS, checked_blob, checked_container
 from parallelrun_api.azure.blobs.places import open_blob
 from parallelrun_api.azure.blobs.store import MAX_BODY_BYTES
-from parallelrun_api.azure.face import Face, FaceOf
+from parallelrun_api.azure.facade import Facade, FacadeOf
 from parallelrun_api.http.errors import BodyTooLarge, Forbidden, HttpError
 from parallelrun_api.views.downloads import BYTES, ByteRange, Content, send
 from parallelrun_core.errors import InvalidInput
@@ -24,7 +24,7 @@ from parallelrun_core.errors import InvalidInput
 if TYPE_CHECKING:
     from starlette.datastructures import Headers
 
-router = APIRouter(prefix=BLOBS.rstrip("/"), include_in_schema=False, route_class=FaceRoute)
+router = APIRouter(prefix=BLOBS.rstrip("/"), include_in_schema=False, route_class=FacadeRoute)
 
 _META: Final = "x-ms-meta-"
 _MAX_BLOCK_LIST: Final = 8 << 20
@@ -34,74 +34,74 @@ _WRITABLE: Final = (UPLOADS, OF_VERSIONS)
 
 
 @router.get("/{account}/{container}")
-async def list_blobs(container: str, request: Request, face: FaceOf) -> Response:
+async def list_blobs(container: str, request: Request, facade: FacadeOf) -> Response:
     """The blobs of a container, by name, a few thousand on each page."""
     if request.query_params.get("comp") != "list":
         raise NotSupported("Of containers, only their blobs can be listed.")
     query = listing.ListingRequest.of(request.query_params)
     key = ("blobs", container, query)
-    text = await face.context.long_lists.run(key, lambda: listing.page(face, checked_container(container), query))
+    text = await facade.context.long_lists.run(key, lambda: listing.page(facade, checked_container(container), query))
     return Response(text, media_type="application/xml", headers={"Cache-Control": "no-store"})
 
 
 @router.head("/{account}/{container}/{blob:path}")
 @router.get("/{account}/{container}/{blob:path}", name="read_output")
-async def read_blob(container: str, blob: str, request: Request, face: FaceOf) -> Response:
+async def read_blob(container: str, blob: str, request: Request, facade: FacadeOf) -> Response:
     """A blob, a range of its bytes, or only its properties."""
-    content = await run_sync(_opened, face, container, blob)
-    metadata = await run_sync(face.blobs.metadata, container, blob)
+    content = await run_sync(_opened, facade, container, blob)
+    metadata = await run_sync(facade.blobs.metadata, container, blob)
     blob_headers = {"x-ms-blob-type": "BlockBlob", **{_META + key: value for key, value in metadata.items()}}
     if request.method == "HEAD":
         return Response(headers={**_properties(content), **blob_headers}, media_type=BYTES)
     wanted_range = ByteRange(range=request.headers.get("x-ms-range") or request.headers.get("range"))
-    answer = send(content, blob.rpartition("/")[2], BYTES, wanted_range, face.context.file_reads)
+    answer = send(content, blob.rpartition("/")[2], BYTES, wanted_range, facade.context.file_reads)
     answer.headers.update(blob_headers)
     return answer
 
 
 @router.put("/{account}/{container}/{blob:path}", name="write_blob")
-async def write_blob(container: str, blob: str, request: Request, face: FaceOf) -> Response:
+async def write_blob(container: str, blob: str, request: Request, facade: FacadeOf) -> Response:
     """A blob as a whole, a block, a list of blocks that become a blob, or metadata."""
     container, blob = checked_container(container), checked_blob(blob)
     if not container.startswith(_WRITABLE) or blob.startswith((OF_OUTPUTS, OF_CODE)):
         raise Forbidden("This place shows what jobs have written, or code of a version; it can't be written to.")
-    await run_sync(face.blobs.check_not_closed, container)
+    await run_sync(facade.blobs.check_not_closed, container)
     match request.query_params.get("comp", ""):
         case "metadata":
-            await run_sync(face.blobs.set_metadata, container, blob, _metadata(request.headers))
+            await run_sync(facade.blobs.set_metadata, container, blob, _metadata(request.headers))
             return _written(200)
         case "blocklist":
-            await _commit(face, container, blob, request)
+            await _commit(facade, container, blob, request)
         case "block":
-            await _receive(face, container, blob, request, block=request.query_params.get("blockid", ""))
+            await _receive(facade, container, blob, request, block=request.query_params.get("blockid", ""))
         case "":
-            await _receive(face, container, blob, request)
+            await _receive(facade, container, blob, request)
         case other:
             raise NotSupported(f"PUT with comp={other[:40]!r} is not supported.")
     return _written(201)
 
 
-async def _receive(face: Face, container: str, blob: str, request: Request, block: str | None = None) -> None:
+async def _receive(facade: Facade, container: str, blob: str, request: Request, block: str | None = None) -> None:
     length = _declared_length(request)
     if block is None and request.headers.get("x-ms-blob-type", "BlockBlob") != "BlockBlob":
         raise NotSupported("Only block blobs can be written.")
-    if request.headers.get("if-none-match") == "*" and face.blobs.file(container, blob).exists():
+    if request.headers.get("if-none-match") == "*" and facade.blobs.file(container, blob).exists():
         message = f"There is a blob {blob[:200]!r} already."
         raise AlreadyThere(message, headers={"x-ms-error-code": "BlobAlreadyExists"})
-    await run_sync(face.blobs.reserve, length)
+    await run_sync(facade.blobs.reserve, length)
     written = 0
     try:
-        with face.blobs.incoming() as file:
+        with facade.blobs.incoming() as file:
             await _write(file, request, length)
             if block is not None:
-                await run_sync(face.blobs.stage, container, blob, block, file)
+                await run_sync(facade.blobs.stage, container, blob, block, file)
             else:
-                await run_sync(face.blobs.put, container, blob, file)
+                await run_sync(facade.blobs.put, container, blob, file)
             written = length
     finally:
-        face.blobs.release(length, written=written)
+        facade.blobs.release(length, written=written)
     if block is None and (metadata := _metadata(request.headers)):
-        await run_sync(face.blobs.set_metadata, container, blob, metadata)
+        await run_sync(facade.blobs.set_metadata, container, blob, metadata)
 
 
 def _declared_length(request: Request) -> int:
@@ -140,7 +140,7 @@ async def _write(file: IO[bytes], request: Request, length: int) -> None:
     await run_sync(file.write, bytes(buffer))
 
 
-async def _commit(face: Face, container: str, blob: str, request: Request) -> None:
+async def _commit(facade: Facade, container: str, blob: str, request: Request) -> None:
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
@@ -150,13 +150,13 @@ async def _commit(face: Face, container: str, blob: str, request: Request) -> No
         blocks = await run_sync(listing.blocks_of, bytes(body))
     except ParseError as error:
         raise InvalidInput.at("body", "the list of blocks can't be read as XML") from error
-    await run_sync(face.blobs.commit, container, blob, blocks)
+    await run_sync(facade.blobs.commit, container, blob, blocks)
     if metadata := _metadata(request.headers):
-        await run_sync(face.blobs.set_metadata, container, blob, metadata)
+        await run_sync(facade.blobs.set_metadata, container, blob, metadata)
 
 
-def _opened(face: Face, container: str, blob: str) -> Content:
-    return open_blob(face, checked_container(container), checked_blob(blob))
+def _opened(facade: Facade, container: str, blob: str) -> Content:
+    return open_blob(facade, checked_container(container), checked_blob(blob))
 
 
 def _metadata(headers: Headers) -> dict[str, str]:

@@ -12,14 +12,14 @@ from parallelrun_core.spec.expressions import only_expression, reference, step_r
 
 if TYPE_CHECKING:
     from parallelrun_api.azure.children import ChildStep
-    from parallelrun_api.azure.face import Face
+    from parallelrun_api.azure.facade import Facade
     from parallelrun_core.answers.jobs import Job
 
 _TYPES: Final = frozenset({"uri_folder", "uri_file", "mltable", "custom_model", "mlflow_model", "triton_model"})
 _NO_ENVIRONMENT: Final = "azureml:none:1"
 
 
-def sent_like(face: Face, scope: str, job: Job, step: ChildStep | None) -> dict[str, Any]:
+def job_payload(facade: Facade, scope: str, job: Job, step: ChildStep | None) -> dict[str, Any]:
     """The properties of a job in the client's words. A parallel step is a pipeline of that step alone, as the client
     has no other word for it.
 
@@ -47,7 +47,7 @@ def sent_like(face: Face, scope: str, job: Job, step: ChildStep | None) -> dict[
         if step.experiment:
             common["experimentName"] = step.experiment
     if kind == "command":
-        environment = _environment(face, step) or _NO_ENVIRONMENT
+        environment = _environment(facade, step) or _NO_ENVIRONMENT
         return {"jobType": "Command", "command": spec["command"], "environmentId": environment, **common}
     nodes = {step.name: _node(step, inputs, outputs, compute)} if step is not None and step.node else {}
     return {"jobType": "Pipeline", "jobs": nodes if kind == "parallel" else {}, "settings": {}, **common}
@@ -105,14 +105,14 @@ def _in_snake_case(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {names.get(key, key): value for key, value in fields.items()}
 
 
-def _environment(face: Face, step: ChildStep | None) -> str:
+def _environment(facade: Facade, step: ChildStep | None) -> str:
     """The id of the environment that the step, or its component, has; empty: nobody has named one."""
     if step is None:
         return ""
     component = version_of(str(step.node.get("componentId") or ""))
     if component is not None:
         with suppress(NotFound):
-            spec = face.shelf.get(*component)["properties"].get("componentSpec") or {}
+            spec = facade.asset_store.get(*component)["properties"].get("componentSpec") or {}
             return without_prefix(str(spec.get("environment") or ""))
     return str(step.node.get("environmentId") or "")
 

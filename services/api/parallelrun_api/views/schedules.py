@@ -6,7 +6,7 @@ import time
 from itertools import islice
 from typing import Final
 
-from parallelrun_api.views.shown import rfc3339, type_of
+from parallelrun_api.views.presenters import rfc3339, type_of
 from parallelrun_core.answers import schedules as answers
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
 from parallelrun_core.schedules.records import FireRecord, Revision, moment, shown

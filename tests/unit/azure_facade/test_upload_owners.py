@@ -13,7 +13,7 @@ import pytest
 from parallelrun_api.azure.blobs.store import BlobStore
 from parallelrun_api.people.access import NotAllowed
 from parallelrun_api.people.person import CURRENT, Person
-from tests.unit.azure_face.test_blobs import CONTAINER, content, put, stage
+from tests.unit.azure_facade.test_blobs import CONTAINER, content, put, stage
 
 FOLDER = "LocalUpload/0123"
 

@@ -9,11 +9,11 @@ import pytest
 from fastapi import APIRouter
 from fastapi.routing import APIRoute
 
-import parallelrun_api.azure as azure_face
+import parallelrun_api.azure as azure_facade
 
 ROUTES = [
     route
-    for module in walk_packages(azure_face.__path__, f"{azure_face.__name__}.")
+    for module in walk_packages(azure_facade.__path__, f"{azure_facade.__name__}.")
     for router in [getattr(import_module(module.name), "router", None)]
     if isinstance(router, APIRouter)
     for route in router.routes

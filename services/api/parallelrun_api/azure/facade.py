@@ -1,4 +1,4 @@
-"""The context of this face's routes."""
+"""The context of this facade's routes."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ _SCOPE: Final = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Face:
-    """The parts of this face."""
+class Facade:
+    """The parts of this facade."""
 
     context: Context
     token: Token
     blobs: BlobStore
-    shelf: AssetStore
+    asset_store: AssetStore
     names: NameStore
     streams: Streams = field(default_factory=Streams)
 
 
-def _face_of(request: Request) -> Face:
-    return cast(Face, request.app.state.azure)
+def _facade_of(request: Request) -> Facade:
+    return cast(Facade, request.app.state.azure)
 
 
-FaceOf = Annotated[Face, Depends(_face_of)]
+FacadeOf = Annotated[Facade, Depends(_facade_of)]
 
 
 def own_url(request: Request) -> str:
-    """The URL of this face, as the client reached it: always with TLS, without which it sends no token."""
+    """The URL of this facade, as the client reached it: always with TLS, without which it sends no token."""
     return f"https://{request.headers.get('host', 'localhost')}{PREFIX}"
 
 

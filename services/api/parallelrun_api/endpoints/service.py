@@ -18,7 +18,7 @@ from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.code import code_is_whole, store_code, store_steps_code
 from parallelrun_api.submission.step_problems import StepProblems
 from parallelrun_api.submission.upload import SubmittedForm
-from parallelrun_api.views.shown import rfc3339
+from parallelrun_api.views.presenters import rfc3339
 from parallelrun_core.answers import endpoints as answers
 from parallelrun_core.azure.findings import Note
 from parallelrun_core.endpoints.document import DeploymentReading, checked_name, read_deployment, read_endpoint
@@ -50,7 +50,7 @@ def is_made_by(notes: Iterable[str], endpoint: str, deployment: str = "") -> boo
     return any(note.startswith(before) and note.endswith(after) for note in notes)
 
 
-class Endpoints:
+class EndpointService:
     """Batch endpoints of a server. Safe to share between threads."""
 
     def __init__(

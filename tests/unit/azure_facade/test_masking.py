@@ -1,4 +1,4 @@
-"""No answer of this face has the value of an environment variable."""
+"""No answer of this facade has the value of an environment variable."""
 
 import pytest
 

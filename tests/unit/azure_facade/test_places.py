@@ -26,7 +26,7 @@ def listed(folder: Path, prefix: str) -> list[str]:
             raise NotFound("There is no such job.")
         return "job_1"
 
-    face: Any = SimpleNamespace(
+    facade: Any = SimpleNamespace(
         names=SimpleNamespace(job_id=job_id),
         blobs=SimpleNamespace(file=lambda container, blob: folder / container / blob, folder=folder),
         context=SimpleNamespace(folder_names=FolderNames()),
@@ -35,7 +35,7 @@ def listed(folder: Path, prefix: str) -> list[str]:
         patch.object(places, "types_of", lambda *_: {"rows": "uri_file", "model": "uri_folder"}),
         patch.object(places, "output_place", lambda *_: STORE),
     ):
-        return [entry.path for entry in places.files(face, UPLOADS, prefix, "")]
+        return [entry.path for entry in places.files(facade, UPLOADS, prefix, "")]
 
 
 def check_unknown_output(folder: Path) -> None:

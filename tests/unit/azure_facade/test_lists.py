@@ -27,8 +27,8 @@ def test_a_list_is_read_in_the_lane_of_lists(
     route: Callable[..., Coroutine[Any, Any, Any]], names: dict[str, str]
 ) -> None:
     full = ConcurrencyLimiter(at_once=1, waiting=-1)
-    face = SimpleNamespace(context=SimpleNamespace(job_lists=full, endpoints=SimpleNamespace(all=list, get=str)))
+    facade = SimpleNamespace(context=SimpleNamespace(job_lists=full, endpoints=SimpleNamespace(all=list, get=str)))
     request = Request({"type": "http", "method": "GET", "path": "/azure/x", "query_string": b"", "headers": []})
 
     with pytest.raises(TooManyReads):
-        asyncio.run(route(request=request, face=face, **names))
+        asyncio.run(route(request=request, facade=facade, **names))

@@ -1,1 +1,0 @@
-"""The face of the API for Azure ML's own client, part by part."""
