@@ -6,17 +6,17 @@ import time
 
 import msgspec
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.models import Asked
-from parallelrun_api.routes.responses import problems
+from parallelrun_api.routes.router import Operations
 from parallelrun_api.views.retention import plan, sweep_of, usage
 from parallelrun_core.answers.retention import ClusterUsage, Sweep
 from parallelrun_core.retention.requests import request_sweep
 
-router = APIRouter(prefix="/v1/admin", tags=["operations"])
+router = Operations("operations", "/v1/admin")
 
 
 class Prune(Asked):
@@ -26,7 +26,7 @@ class Prune(Asked):
     """Only say what would be removed."""
 
 
-@router.get("/usage", summary="What takes the room?", response_model=ClusterUsage, responses=problems(403, 429))
+@router.operation("GET /usage", "What takes the room?", ClusterUsage, (403, 429))
 async def get_usage(request: Request, context: Ctx) -> Response:
     """Measure the root folder, by kind and by job. Who may is as for defining computes."""
     context.operators.check(request.state.token_name)
@@ -34,12 +34,13 @@ async def get_usage(request: Request, context: Ctx) -> Response:
     return json_answer(await context.long_lists.run("usage", lambda: usage(root)))
 
 
-@router.post(
-    ":prune",
-    summary="Remove what retention doesn't keep",
-    response_model=Sweep,
-    response_description="What would be removed; with `dry_run`, nothing is.",
-    responses={202: {"model": Sweep, "description": "A master removes it."}, **problems(400, 403)},
+@router.operation(
+    "POST :prune",
+    "Remove what retention doesn't keep",
+    Sweep,
+    (400, 403),
+    "What would be removed; with `dry_run`, nothing is.",
+    others={202: {"model": Sweep, "description": "A master removes it."}},
 )
 async def prune(request: Request, context: Ctx, wish: Prune | None = None) -> Response:
     """Plan a sweep by the rules of the masters, and have a master do it. Jobs that were deleted go, too, though they

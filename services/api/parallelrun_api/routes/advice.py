@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import encoded_answer
-from parallelrun_api.routes.responses import JobId, problems
+from parallelrun_api.routes.responses import JobId
+from parallelrun_api.routes.router import Operations
 from parallelrun_api.views.advice import advice_on, curve_for
 from parallelrun_core.adviser.advice import Advice, AdviceCurve
 from parallelrun_core.adviser.asked import PATTERN
@@ -19,15 +20,10 @@ if TYPE_CHECKING:
 
     from parallelrun_core.folder.job_folder import JobFolder
 
-router = APIRouter(prefix="/v1", tags=["jobs"])
+router = Operations("jobs")
 
 
-@router.get(
-    "/jobs/{job_id:job}/advice",
-    summary="Advise on a job",
-    response_model=Advice,
-    responses=problems(404, 409, 429),
-)
+@router.operation("GET /jobs/{job_id:job}/advice", "Advise on a job", Advice, (404, 409, 429))
 async def show_advice(
     job_id: JobId,
     context: Ctx,
@@ -42,12 +38,7 @@ async def show_advice(
     return encoded_answer(await context.long_lists.run(key, lambda: _advice(context, job_id, min_saving_s)))
 
 
-@router.get(
-    "/jobs/{job_id:job}/advice/what-if",
-    summary="Compute other settings",
-    response_model=AdviceCurve,
-    responses=problems(404, 409, 429),
-)
+@router.operation("GET /jobs/{job_id:job}/advice/what-if", "Compute other settings", AdviceCurve, (404, 409, 429))
 async def show_what_if(
     job_id: JobId,
     context: Ctx,

@@ -5,20 +5,21 @@ from __future__ import annotations
 from typing import Annotated, Any, Final
 
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import Path, Query, Request, Response
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import json_answer, no_content
 from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, page_answer
 from parallelrun_api.models import Kind, LabelRequest
-from parallelrun_api.routes.responses import document_body, problems, zip_form
+from parallelrun_api.routes.responses import document_body, zip_form
+from parallelrun_api.routes.router import Operations
 from parallelrun_api.routes.submitting import document_and_files
 from parallelrun_api.submission.forms import CONTENT
 from parallelrun_core.answers.assets import Asset, AssetLabels, AssetPage, SitePlaces
 from parallelrun_core.layout import asset_files
 from parallelrun_core.names.assets import NAME_PATTERN
 
-router = APIRouter(prefix="/v1", tags=["assets"])
+router = Operations("assets")
 
 _EXAMPLE_YAML: Final = """\
 type: uri_folder
@@ -46,7 +47,7 @@ Label = Annotated[str, Path(description="One of its labels.", pattern=NAME_PATTE
 Archived = Annotated[bool, Query(description="Also those that are archived.")]
 
 
-@router.get("/assets/{kind:part}", summary="List assets", response_model=AssetPage, responses=problems(404, 429))
+@router.operation("GET /assets/{kind:part}", "List assets", AssetPage, (404, 429))
 async def list_assets(
     kind: KindOf, context: Ctx, limit: Limit = DEFAULT_LIMIT, page_token: PageToken = "", archived: Archived = False
 ) -> Response:
@@ -61,9 +62,7 @@ async def list_assets(
     )
 
 
-@router.get(
-    "/assets/{kind:part}:resolve", summary="Find what a name stands for", response_model=Asset, responses=problems(404)
-)
+@router.operation("GET /assets/{kind:part}:resolve", "Find what a name stands for", Asset, (404,))
 def resolve_asset(
     kind: KindOf,
     context: Ctx,
@@ -73,12 +72,7 @@ def resolve_asset(
     return json_answer(context.assets.named(kind, name))
 
 
-@router.get(
-    "/assets/{kind:part}/{asset:part}/versions",
-    summary="List versions",
-    response_model=AssetPage,
-    responses=problems(404, 429),
-)
+@router.operation("GET /assets/{kind:part}/{asset:part}/versions", "List versions", AssetPage, (404, 429))
 async def list_asset_versions(
     kind: KindOf,
     asset: Name,
@@ -99,13 +93,13 @@ async def list_asset_versions(
     )
 
 
-@router.post(
-    "/assets/{kind:part}/{asset:part}/versions",
-    summary="Make the next version",
-    status_code=201,
-    response_model=Asset,
-    response_description="It is made, durably.",
-    responses=problems(400, 403, 404, 409, 413, 415),
+@router.operation(
+    "POST /assets/{kind:part}/{asset:part}/versions",
+    "Make the next version",
+    Asset,
+    (400, 403, 404, 409, 413, 415),
+    "It is made, durably.",
+    status=201,
     openapi_extra=_BODY,
 )
 async def create_asset(kind: KindOf, asset: Name, request: Request, context: Ctx) -> Response:
@@ -114,15 +108,13 @@ async def create_asset(kind: KindOf, asset: Name, request: Request, context: Ctx
     return json_answer(created, 201 if is_new else 200)
 
 
-@router.put(
-    "/assets/{kind:part}/{asset:part}/versions/{version:part}",
-    summary="Make a version",
-    response_model=Asset,
-    response_description="It was made before, with the same content. What is said of it is said anew.",
-    responses={
-        201: {"model": Asset, "description": "It is made, durably."},
-        **problems(400, 403, 404, 409, 413, 415),
-    },
+@router.operation(
+    "PUT /assets/{kind:part}/{asset:part}/versions/{version:part}",
+    "Make a version",
+    Asset,
+    (400, 403, 404, 409, 413, 415),
+    "It was made before, with the same content. What is said of it is said anew.",
+    others={201: {"model": Asset, "description": "It is made, durably."}},
     openapi_extra=_BODY,
 )
 async def put_asset(kind: KindOf, asset: Name, version: Version, request: Request, context: Ctx) -> Response:
@@ -132,57 +124,38 @@ async def put_asset(kind: KindOf, asset: Name, version: Version, request: Reques
     return json_answer(created, 201 if is_new else 200)
 
 
-@router.get(
-    "/assets/{kind:part}/{asset:part}/versions/{version:part}",
-    summary="Get a version",
-    response_model=Asset,
-    responses=problems(404),
-)
+@router.operation("GET /assets/{kind:part}/{asset:part}/versions/{version:part}", "Get a version", Asset, (404,))
 def get_asset(kind: KindOf, asset: Name, version: Version, context: Ctx) -> Response:
     """Return one version, archived or not."""
     return json_answer(context.assets.get(kind, asset, version))
 
 
-@router.get(
-    "/assets/{kind:part}/{asset:part}/labels",
-    summary="List labels",
-    response_model=AssetLabels,
-    responses=problems(404),
-)
+@router.operation("GET /assets/{kind:part}/{asset:part}/labels", "List labels", AssetLabels, (404,))
 def list_asset_labels(kind: KindOf, asset: Name, context: Ctx) -> Response:
     """The labels of an asset. `latest` is the version that was created last and is not archived."""
     return json_answer(context.assets.labels(kind, asset))
 
 
-@router.get(
-    "/assets/{kind:part}/{asset:part}/labels/{label:part}",
-    summary="Get the version with a label",
-    response_model=Asset,
-    responses=problems(404),
+@router.operation(
+    "GET /assets/{kind:part}/{asset:part}/labels/{label:part}", "Get the version with a label", Asset, (404,)
 )
 def get_asset_by_label(kind: KindOf, asset: Name, label: Label, context: Ctx) -> Response:
     """The version that a label stands for now."""
     return json_answer(context.assets.labelled(kind, asset, label))
 
 
-@router.put(
-    "/assets/{kind:part}/{asset:part}/labels/{label:part}",
-    summary="Label a version",
-    response_model=Asset,
-    responses=problems(400, 403, 404),
-)
+@router.operation("PUT /assets/{kind:part}/{asset:part}/labels/{label:part}", "Label a version", Asset, (400, 403, 404))
 def put_asset_label(kind: KindOf, asset: Name, label: Label, body: LabelRequest, context: Ctx) -> Response:
     """Let a label stand for a version, and for no other one any more. `latest` can't be given."""
     return json_answer(context.assets.set_label(kind, asset, label, body.version))
 
 
-@router.delete(
-    "/assets/{kind:part}/{asset:part}/labels/{label:part}",
-    summary="Remove a label",
-    status_code=204,
-    response_class=Response,
-    response_description="It stands for nothing any more.",
-    responses=problems(403, 404),
+@router.operation(
+    "DELETE /assets/{kind:part}/{asset:part}/labels/{label:part}",
+    "Remove a label",
+    None,
+    (403, 404),
+    "It stands for nothing any more.",
 )
 def delete_asset_label(kind: KindOf, asset: Name, label: Label, context: Ctx) -> Response:
     """Forget a label; the version stays."""
@@ -190,43 +163,35 @@ def delete_asset_label(kind: KindOf, asset: Name, label: Label, context: Ctx) ->
     return no_content()
 
 
-@router.post(
-    "/assets/{kind:part}/{asset:part}:archive", summary="Archive an asset", response_model=Asset,
-    responses=problems(403, 404),
-)  # fmt: skip
+@router.operation("POST /assets/{kind:part}/{asset:part}:archive", "Archive an asset", Asset, (403, 404))
 def archive_asset(kind: KindOf, asset: Name, context: Ctx) -> Response:
     """Hide an asset, with all versions, those to come too, from lists. Who names it finds it all the same."""
     return json_answer(context.assets.set_archived(kind, asset, "", is_archived=True))
 
 
-@router.post(
-    "/assets/{kind:part}/{asset:part}:restore", summary="Restore an asset", response_model=Asset,
-    responses=problems(403, 404),
-)  # fmt: skip
+@router.operation("POST /assets/{kind:part}/{asset:part}:restore", "Restore an asset", Asset, (403, 404))
 def restore_asset(kind: KindOf, asset: Name, context: Ctx) -> Response:
     """Show an archived asset again; versions that were archived by themselves stay so."""
     return json_answer(context.assets.set_archived(kind, asset, "", is_archived=False))
 
 
-@router.post(
-    "/assets/{kind:part}/{asset:part}/versions/{version:part}:archive", summary="Archive a version",
-    response_model=Asset, responses=problems(403, 404),
-)  # fmt: skip
+@router.operation(
+    "POST /assets/{kind:part}/{asset:part}/versions/{version:part}:archive", "Archive a version", Asset, (403, 404)
+)
 def archive_asset_version(kind: KindOf, asset: Name, version: Version, context: Ctx) -> Response:
     """Hide a version from lists and from `latest`."""
     return json_answer(context.assets.set_archived(kind, asset, version, is_archived=True))
 
 
-@router.post(
-    "/assets/{kind:part}/{asset:part}/versions/{version:part}:restore", summary="Restore a version",
-    response_model=Asset, responses=problems(403, 404),
-)  # fmt: skip
+@router.operation(
+    "POST /assets/{kind:part}/{asset:part}/versions/{version:part}:restore", "Restore a version", Asset, (403, 404)
+)
 def restore_asset_version(kind: KindOf, asset: Name, version: Version, context: Ctx) -> Response:
     """Show an archived version again."""
     return json_answer(context.assets.set_archived(kind, asset, version, is_archived=False))
 
 
-@router.get("/site", summary="Get what stands for foreign places", response_model=SitePlaces, responses=problems())
+@router.operation("GET /site", "Get what stands for foreign places", SitePlaces)
 def get_site(context: Ctx) -> Response:
     """Return which datastores and URLs of other people's documents stand for which places here, by the server's site
     file."""

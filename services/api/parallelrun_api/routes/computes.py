@@ -6,11 +6,12 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, Final
 
-from fastapi import APIRouter, Path
+from fastapi import Path
 
 from parallelrun_api.context import Context
 from parallelrun_api.routes.definition_routes import DefinitionRoutes
 from parallelrun_api.routes.responses import document_body
+from parallelrun_api.routes.router import Operations
 from parallelrun_api.views.presenters import rfc3339
 from parallelrun_core.answers.computes import Compute, ComputeList, ComputeNode, ComputeStatus
 from parallelrun_core.computes.catalog import definition_fields
@@ -20,7 +21,7 @@ from parallelrun_core.computes.kinds import kinds
 from parallelrun_core.store.provisioning import ProvisioningStatus as Status
 from parallelrun_core.untrusted.sanitize import visible
 
-router = APIRouter(prefix="/v1", tags=["computes"])
+router = Operations("computes")
 
 _EXAMPLE_YAML: Final = """\
 type: local

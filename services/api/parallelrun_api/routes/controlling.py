@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.models import Asked
-from parallelrun_api.routes.responses import JobId, problems
+from parallelrun_api.routes.responses import JobId
+from parallelrun_api.routes.router import Operations
 from parallelrun_core.answers.jobs import Job
 from parallelrun_core.wire.states import Priority
 
-router = APIRouter(prefix="/v1", tags=["jobs"])
+router = Operations("jobs")
 
 
 class NewPriority(Asked):
@@ -22,12 +23,8 @@ class NewPriority(Asked):
     nine times that of an owner."""
 
 
-@router.post(
-    "/jobs/{job_id:job}:pause",
-    summary="Pause a job",
-    response_model=Job,
-    response_description="It is paused, now or since earlier.",
-    responses=problems(403, 404, 409),
+@router.operation(
+    "POST /jobs/{job_id:job}:pause", "Pause a job", Job, (403, 404, 409), "It is paused, now or since earlier."
 )
 def pause(job_id: JobId, context: Ctx) -> Response:
     """Let nodes begin no more mini-batches of a job, or of the steps of a pipeline. What runs ends and counts, no
@@ -36,12 +33,12 @@ def pause(job_id: JobId, context: Ctx) -> Response:
     return json_answer(context.with_waiting(context.jobs.get(job_id)))
 
 
-@router.post(
-    "/jobs/{job_id:job}:prioritize",
-    summary="Change the priority of a job",
-    response_model=Job,
-    response_description="It has this priority; nodes know it within seconds.",
-    responses=problems(400, 403, 404, 409),
+@router.operation(
+    "POST /jobs/{job_id:job}:prioritize",
+    "Change the priority of a job",
+    Job,
+    (400, 403, 404, 409),
+    "It has this priority; nodes know it within seconds.",
 )
 def prioritize(job_id: JobId, request: Request, context: Ctx, wish: NewPriority) -> Response:
     """Give a job another priority while it waits or runs. Workers are taken back only at the end of a mini-batch."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-from fastapi import APIRouter, Path
+from fastapi import Path
 
 from parallelrun_api.routes.definition_routes import DefinitionRoutes
 from parallelrun_api.routes.responses import document_body
+from parallelrun_api.routes.router import Operations
 from parallelrun_core.answers.cluster import Datastore, DatastoreList
 from parallelrun_core.datastores.definition import NAME_PATTERN, OF_TYPE
 from parallelrun_core.datastores.definition import Datastore as Definition
 
-router = APIRouter(prefix="/v1", tags=["datastores"])
+router = Operations("datastores")
 
 _EXAMPLE_YAML: Final = """\
 type: s3

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import json_answer, no_content
-from parallelrun_api.routes.responses import defined, problems
+from parallelrun_api.routes.responses import created
+from parallelrun_api.routes.router import Operations
 from parallelrun_api.submission.upload import read_document
 from parallelrun_core.answers.answer import Answer
 
@@ -46,28 +47,22 @@ class DefinitionRoutes:
     """Only operators may define and delete them."""
     remove_problems: tuple[int, ...] = (403, 404)
 
-    def add_to(self, router: APIRouter) -> None:
+    def add_to(self, router: Operations) -> None:
         """Add them to the routes of a subject."""
         key, one = self.noun.replace(" ", "_"), f"{self.path}/{{{self.name.alias}{self.convertor}}}"
         (model, page), (list_all, get), (put, remove) = self.models, self._reads(), self._changes()
-        router.add_api_route(
-            self.path, list_all, methods=["GET"], name=f"list_{key}s", summary=f"List {self.noun}s",
-            description=self.texts[0], response_model=page, responses=problems(),
-        )  # fmt: skip
-        router.add_api_route(
-            one, get, methods=["GET"], name=f"get_{key}", summary=f"Get a {self.noun}", description=self.texts[1],
-            response_model=model, responses=problems(404),
-        )  # fmt: skip
-        router.add_api_route(
-            one, put, methods=["PUT"], name=f"put_{key}", summary=f"Define a {self.noun}", description=self.texts[2],
-            response_model=model, response_description=self.redefined, responses=defined(model),
-            openapi_extra=self.body,
-        )  # fmt: skip
-        router.add_api_route(
-            one, remove, methods=["DELETE"], name=f"delete_{key}", summary=f"Delete a {self.noun}",
-            description=self.texts[3], status_code=204, response_class=Response, response_description=self.removed,
-            responses=problems(*self.remove_problems),
-        )  # fmt: skip
+        add = router.operation
+        add(f"GET {self.path}", f"List {self.noun}s", page, name=f"list_{key}s", description=self.texts[0])(list_all)
+        add(f"GET {one}", f"Get a {self.noun}", model, (404,), name=f"get_{key}", description=self.texts[1])(get)
+        add(
+            f"PUT {one}", f"Define a {self.noun}", model, (400, 403, 404, 413, 415), self.redefined,
+            others=created(model), name=f"put_{key}",
+            description=self.texts[2], openapi_extra=self.body,
+        )(put)  # fmt: skip
+        add(
+            f"DELETE {one}", f"Delete a {self.noun}", None, self.remove_problems, self.removed, name=f"delete_{key}",
+            description=self.texts[3],
+        )(remove)  # fmt: skip
 
     def _reads(self) -> tuple[Callable[..., Response], Callable[..., Response]]:
         def list_all(context: Ctx) -> Response:

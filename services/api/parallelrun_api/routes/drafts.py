@@ -6,11 +6,12 @@ from contextlib import closing
 from typing import Any, Final
 
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import json_answer
-from parallelrun_api.routes.responses import JobId, problems
+from parallelrun_api.routes.responses import JobId
+from parallelrun_api.routes.router import Operations
 from parallelrun_api.submission.upload import JSON_TYPE, YAML_TYPES, read_upload
 from parallelrun_api.views.drafts import document_of
 from parallelrun_core.answers.drafts import JobCheck, JobDocument
@@ -18,7 +19,7 @@ from parallelrun_core.layout import code_store
 from parallelrun_core.retention.marks import check_not_deleted
 from parallelrun_core.spec import PipelineSpec
 
-router = APIRouter(prefix="/v1", tags=["jobs"])
+router = Operations("jobs")
 
 _BODY: Final[dict[str, Any]] = {
     "requestBody": {
@@ -28,13 +29,7 @@ _BODY: Final[dict[str, Any]] = {
 }
 
 
-@router.post(
-    "/jobs:check",
-    summary="Check a job",
-    response_model=JobCheck,
-    responses=problems(400, 403, 409, 413, 415),
-    openapi_extra=_BODY,
-)
+@router.operation("POST /jobs:check", "Check a job", JobCheck, (400, 403, 409, 413, 415), openapi_extra=_BODY)
 async def check_job(request: Request, context: Ctx) -> Response:
     """Check a document as if it were submitted, but for its code, and make nothing of it."""
     settings = context.settings
@@ -48,12 +43,7 @@ async def check_job(request: Request, context: Ctx) -> Response:
     return json_answer(JobCheck(type="command" if spec.command else "parallel", name=spec.name, notes=notes))
 
 
-@router.get(
-    "/jobs/{job_id:job}/document",
-    summary="Get a document that makes such a job",
-    response_model=JobDocument,
-    responses=problems(404, 409),
-)
+@router.operation("GET /jobs/{job_id:job}/document", "Get a document that makes such a job", JobDocument, (404, 409))
 def show_document(job_id: JobId, context: Ctx) -> Response:
     """Return the settings that were given for a job, to be submitted again, with changes or without; of a pipeline,
     with all expressions resolved."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Any, Final
 
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import Path, Query, Request, Response
 
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer, no_content
 from parallelrun_api.routes.definition_routes import DefinitionRoutes
-from parallelrun_api.routes.responses import TraceParent, document_body, problems, zip_form
+from parallelrun_api.routes.responses import TraceParent, created, document_body, zip_form
+from parallelrun_api.routes.router import Operations
 from parallelrun_api.routes.submitting import IdempotencyKey, accepted, document_and_files
 from parallelrun_api.submission.upload import (
     read_document,
@@ -20,7 +21,7 @@ from parallelrun_core.answers.jobs import Job
 from parallelrun_core.endpoints.records import NAME_PATTERN
 from parallelrun_core.layout import code_store
 
-router = APIRouter(prefix="/v1", tags=["batch endpoints"])
+router = Operations("batch endpoints")
 
 _ENDPOINT: Final[dict[str, Any]] = {
     "type": "object",
@@ -73,13 +74,13 @@ DefinitionRoutes(
 ).add_to(router)
 
 
-@router.post(
-    "/batch-endpoints/{endpoint:job}:invoke",
-    summary="Invoke a batch endpoint",
-    status_code=202,
-    response_model=Job,
-    response_description="The job is accepted, durably.",
-    responses=problems(400, 403, 404, 409, 413, 415, 429),
+@router.operation(
+    "POST /batch-endpoints/{endpoint:job}:invoke",
+    "Invoke a batch endpoint",
+    Job,
+    (400, 403, 404, 409, 413, 415, 429),
+    "The job is accepted, durably.",
+    status=202,
     openapi_extra=document_body(_INVOCATION, "What is given: data, and settings other than the deployment's."),
 )
 async def invoke_batch_endpoint(
@@ -96,37 +97,27 @@ async def invoke_batch_endpoint(
     )
 
 
-@router.get(
-    "/batch-endpoints/{endpoint:job}/deployments",
-    summary="List deployments",
-    response_model=BatchDeploymentList,
-    responses=problems(404),
-)
+@router.operation("GET /batch-endpoints/{endpoint:job}/deployments", "List deployments", BatchDeploymentList, (404,))
 def list_batch_deployments(endpoint: Name, context: Ctx) -> Response:
     """The deployments of a batch endpoint, by name."""
     return json_answer(BatchDeploymentList(items=context.endpoints.deployments(endpoint)))
 
 
-@router.get(
-    "/batch-endpoints/{endpoint:job}/deployments/{deployment:job}",
-    summary="Get a deployment",
-    response_model=BatchDeployment,
-    responses=problems(404),
+@router.operation(
+    "GET /batch-endpoints/{endpoint:job}/deployments/{deployment:job}", "Get a deployment", BatchDeployment, (404,)
 )
 def get_batch_deployment(endpoint: Name, deployment: Deployment, context: Ctx) -> Response:
     """Return one deployment."""
     return json_answer(context.endpoints.deployment(endpoint, deployment))
 
 
-@router.put(
-    "/batch-endpoints/{endpoint:job}/deployments/{deployment:job}",
-    summary="Define a deployment",
-    response_model=BatchDeployment,
-    response_description="It is defined anew.",
-    responses={
-        201: {"model": BatchDeployment, "description": "It is defined."},
-        **problems(400, 403, 404, 413, 415),
-    },
+@router.operation(
+    "PUT /batch-endpoints/{endpoint:job}/deployments/{deployment:job}",
+    "Define a deployment",
+    BatchDeployment,
+    (400, 403, 404, 413, 415),
+    "It is defined anew.",
+    others=created(BatchDeployment),
     openapi_extra=_DEPLOYMENT_BODY,
 )
 async def put_batch_deployment(
@@ -144,13 +135,12 @@ async def put_batch_deployment(
     return json_answer(defined, 201 if is_new else 200)
 
 
-@router.delete(
-    "/batch-endpoints/{endpoint:job}/deployments/{deployment:job}",
-    summary="Delete a deployment",
-    status_code=204,
-    response_class=Response,
-    response_description="It is gone. Its jobs stay.",
-    responses=problems(403, 404),
+@router.operation(
+    "DELETE /batch-endpoints/{endpoint:job}/deployments/{deployment:job}",
+    "Delete a deployment",
+    None,
+    (403, 404),
+    "It is gone. Its jobs stay.",
 )
 def delete_batch_deployment(endpoint: Name, deployment: Deployment, context: Ctx) -> Response:
     """Forget a deployment. Jobs that it has made go on."""

@@ -10,13 +10,14 @@ from contextlib import suppress
 from typing import Annotated, Any, Final
 
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Header, Query
+from fastapi import Header, Query
 from starlette.responses import StreamingResponse
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import encoded
 from parallelrun_api.people.person import CURRENT
-from parallelrun_api.routes.responses import JobId, content, problems
+from parallelrun_api.routes.responses import JobId, content
+from parallelrun_api.routes.router import Operations
 from parallelrun_core.answers.jobs import Job
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.service.pacing import Every
@@ -24,7 +25,7 @@ from parallelrun_core.store.connection import RedisError
 from parallelrun_core.store.event_stream import EventId, StreamEvent
 from parallelrun_core.wire.masking import Mask
 
-router = APIRouter(prefix="/v1", tags=["jobs"])
+router = Operations("jobs")
 
 _RETRY_MS: Final = 1000
 _WAITING_S: Final = 2.0
@@ -79,12 +80,10 @@ _EVENT: Final[dict[str, Any]] = {
 """What OpenAPI 3.1 takes as the schema of each event."""
 
 
-@router.get(
-    "/jobs/{job_id:job}/events",
-    summary="Follow a job",
-    response_class=StreamingResponse,
-    responses={**content("text/event-stream", "Events, until the job has ended.", _EVENT), **problems(404, 429)},
-)
+@router.operation(
+    "GET /jobs/{job_id:job}/events", "Follow a job", None, (404, 429), response_class=StreamingResponse,
+    others=content("text/event-stream", "Events, until the job has ended.", _EVENT),
+)  # fmt: skip
 async def events(
     job_id: JobId,
     context: Ctx,

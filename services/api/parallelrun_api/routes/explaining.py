@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.people.person import CURRENT, Person
-from parallelrun_api.routes.responses import JobId, problems
+from parallelrun_api.routes.responses import JobId
+from parallelrun_api.routes.router import Operations
 from parallelrun_api.waiting.pipelines import explain_pipeline
 from parallelrun_core.answers.waiting import Explanation
 from parallelrun_core.errors import Conflict
 
-router = APIRouter(prefix="/v1", tags=["jobs"])
+router = Operations("jobs")
 
 _MOST: Final = 2**32 - 1
 
 
-@router.get(
-    "/jobs/{job_id:job}/explanation",
-    summary="Explain why a job doesn't run now",
-    response_model=Explanation,
-    responses=problems(404, 409, 429),
+@router.operation(
+    "GET /jobs/{job_id:job}/explanation", "Explain why a job doesn't run now", Explanation, (404, 409, 429)
 )
 async def explain(
     job_id: JobId,

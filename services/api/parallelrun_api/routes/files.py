@@ -6,11 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Depends, Header, Query, Response
+from fastapi import Depends, Header, Query, Response
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.paging import PathToken
-from parallelrun_api.routes.responses import FilePath, JobId, content, problems
+from parallelrun_api.routes.responses import FilePath, JobId, content
+from parallelrun_api.routes.router import Operations
 from parallelrun_api.views.downloads import TEXT, ByteRange, download, image_type_of
 from parallelrun_api.views.files import ServedFolder, ServedFolders, page, page_begin
 from parallelrun_api.views.outputs import ServedOutputs
@@ -19,7 +20,7 @@ from parallelrun_core.service import telemetry
 from parallelrun_core.storage.path_rule import PathRule
 
 log = telemetry.logger()
-router = APIRouter(prefix="/v1", tags=["files"])
+router = Operations("files")
 
 Range = Annotated[str | None, Header(description="One range of bytes; several are answered with the whole file.")]
 IfRange = Annotated[str | None, Header(description="Send the range only if the file still has this ETag.")]
@@ -35,17 +36,18 @@ Part = Annotated[ByteRange, Depends(_wanted)]
 _PARTIAL: Final[dict[int | str, dict[str, Any]]] = {206: {"description": "The requested range."}}
 
 
-@router.get("/jobs/{job_id:job}/logs", summary="List logs", response_model=FileList, responses=problems(404, 429))
+@router.operation("GET /jobs/{job_id:job}/logs", "List logs", FileList, (404, 429))
 async def list_logs(job_id: JobId, context: Ctx, page_token: PathToken = "") -> Response:
     """The log files of a job, by path, 10,000 on each page."""
     return await _listed(context, logs_of, job_id, page_token)
 
 
-@router.get(
-    "/jobs/{job_id:job}/logs/{path:path}",
-    summary="Read a log",
-    response_class=Response,
-    responses={**content("text/plain", "The log."), **_PARTIAL, **problems(404, 416)},
+@router.operation(
+    "GET /jobs/{job_id:job}/logs/{path:path}",
+    "Read a log",
+    None,
+    (404, 416),
+    others={**content("text/plain", "The log."), **_PARTIAL},
 )
 def read_log(
     job_id: JobId,
@@ -58,7 +60,7 @@ def read_log(
     return download(fd, Path(path).name, TEXT, part, context.file_reads)
 
 
-@router.get("/jobs/{job_id:job}/outputs", summary="List outputs", response_model=FileList, responses=problems(404, 429))
+@router.operation("GET /jobs/{job_id:job}/outputs", "List outputs", FileList, (404, 429))
 async def list_outputs(job_id: JobId, context: Ctx, page_token: PathToken = "") -> Response:
     """The output files of a job, by path, 10,000 on each page.
 
@@ -69,11 +71,12 @@ async def list_outputs(job_id: JobId, context: Ctx, page_token: PathToken = "") 
     return await _listed(context, outputs_of, job_id, page_token)
 
 
-@router.get(
-    "/jobs/{job_id:job}/outputs/{path:path}",
-    summary="Download an output",
-    response_class=Response,
-    responses={**content("application/octet-stream", "The file."), **_PARTIAL, **problems(404, 416)},
+@router.operation(
+    "GET /jobs/{job_id:job}/outputs/{path:path}",
+    "Download an output",
+    None,
+    (404, 416),
+    others={**content("application/octet-stream", "The file."), **_PARTIAL},
 )
 def read_output(
     job_id: JobId,

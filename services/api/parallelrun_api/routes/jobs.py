@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import Depends, Header, Query, Request, Response
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import encoded, encoded_answer, json_answer
@@ -23,7 +23,8 @@ from parallelrun_api.http.paging import (
     page_answer,
 )
 from parallelrun_api.routes.job_queries import job_filter_of, job_query
-from parallelrun_api.routes.responses import JobId, TraceParent, document_body, problems, zip_form
+from parallelrun_api.routes.responses import JobId, TraceParent, document_body, zip_form
+from parallelrun_api.routes.router import Operations
 from parallelrun_api.routes.submitting import IdempotencyKey, accepted
 from parallelrun_api.submission.upload import read_upload
 from parallelrun_api.views.job_search import JobQuery
@@ -33,7 +34,7 @@ from parallelrun_core.answers.job_summaries import JobSummaryPage
 from parallelrun_core.answers.jobs import Job, JobPage
 from parallelrun_core.layout import code_store
 
-router = APIRouter(prefix="/v1", tags=["jobs"])
+router = Operations("jobs")
 
 LONGEST_WAIT_S: Final = 60.0
 
@@ -87,13 +88,14 @@ _ETAG: Final = {"ETag": {"description": "Changes whenever the job does.", "schem
 _LOCATION: Final = {"Location": {"description": "The path of the job.", "schema": {"type": "string"}}}
 
 
-@router.post(
-    "/jobs",
-    summary="Submit a job",
-    status_code=202,
-    response_model=Job,
-    response_description="The job is accepted, durably.",
-    responses={202: {"headers": {**_LOCATION, **_ETAG}}, **problems(403, 409, 413, 415, 429, 507)},
+@router.operation(
+    "POST /jobs",
+    "Submit a job",
+    Job,
+    (403, 409, 413, 415, 429, 507),
+    "The job is accepted, durably.",
+    status=202,
+    others={202: {"headers": {**_LOCATION, **_ETAG}}},
     openapi_extra=_SUBMIT_BODY,
 )
 async def submit(
@@ -115,7 +117,7 @@ async def submit(
         return await accepted(context, key, lambda key: context.submissions.accept(upload, key, traceparent or ""))
 
 
-@router.get("/jobs", summary="List jobs", response_model=JobPage, responses=problems(429))
+@router.operation("GET /jobs", "List jobs", JobPage, (429,))
 async def list_jobs(
     context: Ctx,
     job_filter: Annotated[JobFilter, Depends(job_filter_of)],
@@ -135,7 +137,7 @@ async def list_jobs(
     )
 
 
-@router.get("/job-summaries", summary="Search jobs", response_model=JobSummaryPage, responses=problems(429))
+@router.operation("GET /job-summaries", "Search jobs", JobSummaryPage, (429,))
 async def search_jobs(
     context: Ctx,
     query: Annotated[JobQuery, Depends(job_query)],
@@ -154,11 +156,12 @@ async def search_jobs(
     return await context.job_lists.answer((search_jobs, query, offset, most), search)
 
 
-@router.get(
-    "/jobs/{job_id:job}",
-    summary="Get a job",
-    response_model=Job,
-    responses={200: {"headers": _ETAG}, 304: {"description": "Nothing has changed."}, **problems(404, 429)},
+@router.operation(
+    "GET /jobs/{job_id:job}",
+    "Get a job",
+    Job,
+    (404, 429),
+    others={200: {"headers": _ETAG}, 304: {"description": "Nothing has changed."}},
 )
 async def get_job(
     job_id: JobId,
@@ -202,13 +205,13 @@ async def _wait_for_change(context: Context, job_id: str, since: int, wait_s: fl
                 return
 
 
-@router.post(
-    "/jobs/{job_id:job}:cancel",
-    summary="Cancel a job",
-    status_code=202,
-    response_model=Job,
-    response_description="The job is canceled, now or since earlier.",
-    responses=problems(403, 404, 409),
+@router.operation(
+    "POST /jobs/{job_id:job}:cancel",
+    "Cancel a job",
+    Job,
+    (403, 404, 409),
+    "The job is canceled, now or since earlier.",
+    status=202,
 )
 def cancel(job_id: JobId, context: Ctx) -> Response:
     """Cancel a job. One whose output is being put together, or that has ended otherwise, can't be canceled (409)."""

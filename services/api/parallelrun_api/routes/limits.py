@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from fastapi import APIRouter, Path
+from fastapi import Path
 
 from parallelrun_api.routes.definition_routes import DefinitionRoutes
 from parallelrun_api.routes.responses import document_body
+from parallelrun_api.routes.router import Operations
 from parallelrun_core.answers.cluster import RateLimit, RateLimitList
 from parallelrun_core.limits.definition import NAME_PATTERN, Limit
 
-router = APIRouter(prefix="/v1", tags=["limits"])
+router = Operations("limits")
 
 _SCHEMA: Final = {"$ref": "#/components/schemas/Limit"}
 _EXAMPLE_YAML: Final = "requests_per_minute: 3000\ntokens_per_minute: 2000000\nin_flight: 200\n"

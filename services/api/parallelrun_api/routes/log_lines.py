@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PathToken, clamped
 from parallelrun_api.routes.files import logs_of
-from parallelrun_api.routes.responses import JobId, problems
+from parallelrun_api.routes.responses import JobId
+from parallelrun_api.routes.router import Operations
 from parallelrun_api.views.log_search import MAX_TEXT, Search, search
 from parallelrun_api.views.merged_logs import Merge, merged_lines
 from parallelrun_core.answers.files import LogLines
 from parallelrun_core.answers.merged_logs import MergedLines
 
-router = APIRouter(prefix="/v1", tags=["files"])
+router = Operations("files")
 
 
-@router.get(
-    "/jobs/{job_id:job}/log-lines",
-    summary="Search in logs",
-    response_model=LogLines,
-    responses=problems(404, 429),
-)
+@router.operation("GET /jobs/{job_id:job}/log-lines", "Search in logs", LogLines, (404, 429))
 async def search_logs(
     job_id: JobId,
     context: Ctx,
@@ -47,12 +43,7 @@ _Level = Annotated[
 ]
 
 
-@router.get(
-    "/jobs/{job_id:job}/merged-logs",
-    summary="Read the logs of all workers by time",
-    response_model=MergedLines,
-    responses=problems(404, 429),
-)
+@router.operation("GET /jobs/{job_id:job}/merged-logs", "Read the logs of all workers by time", MergedLines, (404, 429))
 async def read_merged_logs(
     job_id: JobId,
     context: Ctx,

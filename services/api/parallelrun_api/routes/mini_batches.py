@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 from urllib.parse import quote
 
 import msgspec
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import Path, Query, Response
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, clamped
 from parallelrun_api.people.person import seen_places
 from parallelrun_api.routes.files import logs_of
-from parallelrun_api.routes.responses import JobId, content, problems
+from parallelrun_api.routes.responses import JobId, content
+from parallelrun_api.routes.router import Operations
 from parallelrun_api.views.failed_items import FailedItemFilter, failed_items
 from parallelrun_api.views.input_content import content_of, place_of
 from parallelrun_api.views.mini_batch_inputs import first_input_of, inputs_of
@@ -29,19 +30,14 @@ if TYPE_CHECKING:
 
     from parallelrun_core.folder.records import JobRecord
 
-router = APIRouter(prefix="/v1", tags=["jobs"])
+router = Operations("jobs")
 
 _MOST: Final = 2**32 - 1
 _MOST_INPUTS: Final = 50
 """Mini-batches of one page whose inputs are read."""
 
 
-@router.get(
-    "/jobs/{job_id:job}/mini-batches",
-    summary="List mini-batches",
-    response_model=MiniBatchPage,
-    responses=problems(404, 409, 429),
-)
+@router.operation("GET /jobs/{job_id:job}/mini-batches", "List mini-batches", MiniBatchPage, (404, 409, 429))
 async def list_mini_batches(
     job_id: JobId,
     context: Ctx,
@@ -81,12 +77,7 @@ async def list_mini_batches(
     return await context.long_lists.answer(key, lambda: _page(context, job_id, status, page))
 
 
-@router.get(
-    "/jobs/{job_id:job}/failed-items",
-    summary="List failed items",
-    response_model=FailedItemPage,
-    responses=problems(404, 409, 429),
-)
+@router.operation("GET /jobs/{job_id:job}/failed-items", "List failed items", FailedItemPage, (404, 409, 429))
 async def list_failed_items(
     job_id: JobId,
     context: Ctx,
@@ -105,11 +96,8 @@ async def list_failed_items(
     return await context.long_lists.answer(key, lambda: _failed_items(context, job_id, only, page))
 
 
-@router.get(
-    "/jobs/{job_id:job}/mini-batches/{mini_batch}",
-    summary="Show a mini-batch",
-    response_model=MiniBatchTries,
-    responses=problems(404, 409, 429),
+@router.operation(
+    "GET /jobs/{job_id:job}/mini-batches/{mini_batch}", "Show a mini-batch", MiniBatchTries, (404, 409, 429)
 )
 async def show_mini_batch(
     job_id: JobId, context: Ctx, mini_batch: Annotated[int, Path(ge=0, le=_MOST, description="Its id.")]
@@ -119,11 +107,11 @@ async def show_mini_batch(
     return await context.pictures.answer(key, lambda: _tries(context, job_id, mini_batch))
 
 
-@router.get(
-    "/jobs/{job_id:job}/mini-batches/{mini_batch}/inputs",
-    summary="List the inputs of a mini-batch",
-    response_model=MiniBatchInputs,
-    responses=problems(404, 409, 429),
+@router.operation(
+    "GET /jobs/{job_id:job}/mini-batches/{mini_batch}/inputs",
+    "List the inputs of a mini-batch",
+    MiniBatchInputs,
+    (404, 409, 429),
 )
 async def show_inputs(
     job_id: JobId, context: Ctx, mini_batch: Annotated[int, Path(ge=0, le=_MOST, description="Its id.")]
@@ -133,11 +121,12 @@ async def show_inputs(
     return await context.long_lists.answer(key, lambda: _inputs(context, job_id, mini_batch))
 
 
-@router.get(
-    "/jobs/{job_id:job}/mini-batches/{mini_batch}/inputs/{number}",
-    summary="Read the beginning of an input",
-    response_class=Response,
-    responses={**content("application/octet-stream", "Its first bytes, or all of a picture."), **problems(404, 409)},
+@router.operation(
+    "GET /jobs/{job_id:job}/mini-batches/{mini_batch}/inputs/{number}",
+    "Read the beginning of an input",
+    None,
+    (404, 409),
+    others=content("application/octet-stream", "Its first bytes, or all of a picture."),
 )
 def read_input(
     job_id: JobId,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Annotated
 
 import msgspec
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import Path, Request, Response
 from pydantic import Field
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.models import Asked
 from parallelrun_api.people.person import seen_places
-from parallelrun_api.routes.responses import problems
+from parallelrun_api.routes.router import Operations
 from parallelrun_api.views.node_usage import by_machine, summed
 from parallelrun_api.views.presenters import rfc3339
 from parallelrun_core.answers.node_usage import NodeUsage, UsageHistory
@@ -25,7 +25,7 @@ from parallelrun_core.store.nodes import MOST_PATHS, CheckAnswer, NodeInfo
 from parallelrun_core.wire.finding import Finding
 from parallelrun_core.wire.states import NodeState
 
-router = APIRouter(prefix="/v1", tags=["nodes"])
+router = Operations("nodes")
 
 
 class CheckRequest(Asked):
@@ -35,7 +35,7 @@ class CheckRequest(Asked):
     """Folders, files or URLs that jobs are to read."""
 
 
-@router.get("/nodes", summary="List nodes", response_model=NodeList, responses=problems())
+@router.operation("GET /nodes", "List nodes", NodeList)
 def list_nodes(context: Ctx) -> Response:
     """All known nodes, by name. A `lost` one has been silent for longer than its lease. Of `jobs` and `work`, only what
     is of jobs that the person sees."""
@@ -44,13 +44,13 @@ def list_nodes(context: Ctx) -> Response:
     return json_answer(NodeList(items=nodes, total=summed([*hosts.values()]) if hosts else None))
 
 
-@router.post(
-    "/nodes:check",
-    summary="Let all nodes check themselves",
-    status_code=202,
-    response_model=NodeCheckAsked,
-    response_description="They were asked. Each that has answered shows it as its `check`, for a minute.",
-    responses=problems(400, 403),
+@router.operation(
+    "POST /nodes:check",
+    "Let all nodes check themselves",
+    NodeCheckAsked,
+    (400, 403),
+    "They were asked. Each that has answered shows it as its `check`, for a minute.",
+    status=202,
 )
 def check_nodes(context: Ctx, request: CheckRequest | None = None) -> Response:
     """Let each node find out what `parallelrun doctor` says of the machine that it runs on, and whether it can read
@@ -60,13 +60,13 @@ def check_nodes(context: Ctx, request: CheckRequest | None = None) -> Response:
     return json_answer(NodeCheckAsked(id=context.nodes.ask_to_check(paths)), 202)
 
 
-@router.post(
-    "/nodes/{node}:drain",
-    summary="Drain a node",
-    status_code=202,
-    response_model=Node,
-    response_description="It is asked to leave, as with the next heartbeat.",
-    responses=problems(403, 404),
+@router.operation(
+    "POST /nodes/{node}:drain",
+    "Drain a node",
+    Node,
+    (403, 404),
+    "It is asked to leave, as with the next heartbeat.",
+    status=202,
 )
 def drain_node(
     node: Annotated[str, Path(description="Name of a node.", max_length=MAX_PATH)], request: Request, context: Ctx

@@ -7,15 +7,16 @@ import tempfile
 from collections.abc import Awaitable
 from typing import Any, Final
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
-from parallelrun_api.routes.responses import content, problems
+from parallelrun_api.routes.responses import content
+from parallelrun_api.routes.router import Operations
 from parallelrun_core.answers.cluster import Health
 from parallelrun_core.store.connection import RedisError
 
-router = APIRouter(tags=["operations"])
+router = Operations("operations", "")
 
 _PATIENCE_S: Final = 3.0
 _METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -46,11 +47,11 @@ async def readyz(context: Ctx) -> Response:
     return json_answer(Health(status="ok" if is_well else "unavailable", checks=checks), 200 if is_well else 503)
 
 
-@router.get(
-    "/metrics",
-    summary="Measurements",
-    response_class=Response,
-    responses={**content("text/plain", "Prometheus."), **problems()},
+@router.operation(
+    "GET /metrics",
+    "Measurements",
+    None,
+    others=content("text/plain", "Prometheus."),
     openapi_extra={"security": [{}, {"token": []}]},
 )
 async def metrics(context: Ctx) -> Response:

@@ -10,13 +10,14 @@ from typing import Annotated, Any, Final
 
 import msgspec
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.people.person import seen_places
 from parallelrun_api.routes.files import outputs_of
-from parallelrun_api.routes.responses import JobId, document_body, problems
+from parallelrun_api.routes.responses import JobId, document_body
+from parallelrun_api.routes.router import Operations
 from parallelrun_api.submission.upload import read_document
 from parallelrun_core.answers.drafts import DataPreview, InputPreview, JobExtent, OutputTable, PreviewColumn
 from parallelrun_core.checks import data_preview
@@ -31,7 +32,7 @@ from parallelrun_core.storage.path_rule import Places
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.wire.states import NodeState
 
-router = APIRouter(prefix="/v1", tags=["jobs"])
+router = Operations("jobs")
 
 _MOST_ROWS: Final = 1000
 _MEMORY_BYTES: Final = 2 << 30
@@ -46,12 +47,8 @@ _INPUTS: Final[dict[str, Any]] = {
 _BODY: Final = document_body(_INPUTS)
 
 
-@router.post(
-    "/jobs:preview",
-    summary="Show what run() would get",
-    response_model=DataPreview,
-    responses=problems(400, 403, 413, 415, 429),
-    openapi_extra=_BODY,
+@router.operation(
+    "POST /jobs:preview", "Show what run() would get", DataPreview, (400, 403, 413, 415, 429), openapi_extra=_BODY
 )
 async def preview_data(
     request: Request,
@@ -72,12 +69,8 @@ async def preview_data(
     return json_answer(DataPreview(items=[_answer(each) for each in previews]))
 
 
-@router.post(
-    "/jobs:plan",
-    summary="Show how much a job is",
-    response_model=JobExtent,
-    responses=problems(400, 403, 413, 415, 429),
-    openapi_extra=_BODY,
+@router.operation(
+    "POST /jobs:plan", "Show how much a job is", JobExtent, (400, 403, 413, 415, 429), openapi_extra=_BODY
 )
 async def plan_job(request: Request, context: Ctx) -> Response:
     """List and cut the inputs of a job as its leader would, and run nothing: how many mini-batches it has, and how many
@@ -100,12 +93,7 @@ async def plan_job(request: Request, context: Ctx) -> Response:
     )
 
 
-@router.get(
-    "/jobs/{job_id:job}/output-table",
-    summary="Show an output as a table",
-    response_model=OutputTable,
-    responses=problems(400, 403, 404, 429),
-)
+@router.operation("GET /jobs/{job_id:job}/output-table", "Show an output as a table", OutputTable, (400, 403, 404, 429))
 async def show_output_table(
     job_id: JobId,
     context: Ctx,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.routes.files import logs_of
-from parallelrun_api.routes.responses import JobId, problems
+from parallelrun_api.routes.responses import JobId
+from parallelrun_api.routes.router import Operations
 from parallelrun_core.answers.answer import Answer
 from parallelrun_core.answers.profiles import Profile, ProfileCall, ProfiledFunction, ProfiledWorker, ProfileTree
 from parallelrun_core.folder.job_folder import JobFolder
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from parallelrun_api.profiles.reading import Profiles
     from parallelrun_api.profiles.sums import Function
 
-router = APIRouter(prefix="/v1", tags=["jobs"])
+router = Operations("jobs")
 
 Sort = Literal["cumulative", "own", "calls"]
 _Node = Annotated[str, Query(max_length=255, description="Only workers of this node.")]
@@ -35,12 +36,7 @@ class _Whose(NamedTuple):
     process: str
 
 
-@router.get(
-    "/jobs/{job_id:job}/profile",
-    summary="Show the profile of the script",
-    response_model=Profile,
-    responses=problems(404, 429),
-)
+@router.operation("GET /jobs/{job_id:job}/profile", "Show the profile of the script", Profile, (404, 429))
 async def show_profile(
     job_id: JobId,
     context: Ctx,
@@ -78,11 +74,8 @@ async def show_profile(
     return await _answered(context, (show_profile, selection, sort, limit), selection, answer)
 
 
-@router.get(
-    "/jobs/{job_id:job}/profile/tree",
-    summary="Show the profile of the script as a tree of calls",
-    response_model=ProfileTree,
-    responses=problems(404, 429),
+@router.operation(
+    "GET /jobs/{job_id:job}/profile/tree", "Show the profile of the script as a tree of calls", ProfileTree, (404, 429)
 )
 async def show_profile_tree(
     job_id: JobId,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Response
+from fastapi import Path, Response
 
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer, no_content
@@ -13,16 +13,16 @@ from parallelrun_api.models import QuotaRequest
 from parallelrun_api.people.issued import NAME_PATTERN
 from parallelrun_api.people.person import CURRENT
 from parallelrun_api.people.quotas import QuotaLimits as Definition
-from parallelrun_api.routes.responses import problems
+from parallelrun_api.routes.router import Operations
 from parallelrun_core.answers.people import Quota, QuotaList
 from parallelrun_core.store.slot_quotas import EVERYBODY
 
-router = APIRouter(prefix="/v1", tags=["tokens"])
+router = Operations("tokens")
 
 Name = Annotated[str, Path(description="An owner, or `everybody`.", pattern=NAME_PATTERN, examples=["anna"])]
 
 
-@router.get("/quotas", summary="List quotas", response_model=QuotaList, responses=problems())
+@router.operation("GET /quotas", "List quotas", QuotaList)
 def list_quotas(context: Ctx) -> Response:
     """All quotas, by name. Where people see only what is their own, only theirs and that of everybody."""
     person, quotas = CURRENT.get(), context.quotas.documents
@@ -30,13 +30,7 @@ def list_quotas(context: Ctx) -> Response:
     return json_answer(QuotaList(items=[Quota(**asdict(quotas.get(name))) for name in names]))
 
 
-@router.put(
-    "/quotas/{name}",
-    summary="Set a quota",
-    response_model=Quota,
-    response_description="It holds from the next submission on.",
-    responses=problems(400, 403, 404),
-)
+@router.operation("PUT /quotas/{name}", "Set a quota", Quota, (400, 403, 404), "It holds from the next submission on.")
 def put_quota(name: Name, context: Ctx, wish: QuotaRequest) -> Response:
     """Set the whole quota of a person, or of everybody who has none of their own, durably. Only admins may (403)."""
     context.operators.check(CURRENT.get().name)
@@ -45,12 +39,8 @@ def put_quota(name: Name, context: Ctx, wish: QuotaRequest) -> Response:
     return json_answer(Quota(**asdict(quota)))
 
 
-@router.patch(
-    "/quotas/{name}",
-    summary="Change a quota",
-    response_model=Quota,
-    response_description="It holds from the next submission on.",
-    responses=problems(400, 403, 404, 409),
+@router.operation(
+    "PATCH /quotas/{name}", "Change a quota", Quota, (400, 403, 404, 409), "It holds from the next submission on."
 )
 def patch_quota(name: Name, context: Ctx, wish: QuotaRequest) -> Response:
     """Set the limits that are named, and keep the others (null: there is none any more), durably. Only admins may.
@@ -62,13 +52,8 @@ def patch_quota(name: Name, context: Ctx, wish: QuotaRequest) -> Response:
     return json_answer(Quota(**asdict(quota)))
 
 
-@router.delete(
-    "/quotas/{name}",
-    summary="Remove a quota",
-    status_code=204,
-    response_class=Response,
-    response_description="It is gone: that of everybody holds, if there is one.",
-    responses=problems(403, 404),
+@router.operation(
+    "DELETE /quotas/{name}", "Remove a quota", None, (403, 404), "It is gone: that of everybody holds, if there is one."
 )
 def delete_quota(name: Name, context: Ctx) -> Response:
     """Forget a quota. Only admins may (403)."""

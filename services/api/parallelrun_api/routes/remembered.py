@@ -4,27 +4,23 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import encoded, encoded_answer, json_answer
 from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PathToken, clamped
-from parallelrun_api.routes.responses import JobId, problems
+from parallelrun_api.routes.responses import JobId
+from parallelrun_api.routes.router import Operations
 from parallelrun_api.submission.forgetting import forget
 from parallelrun_api.views.remembered import remembered
 from parallelrun_core.answers.remembered import Forgotten, RememberedPage
 from parallelrun_core.errors import Conflict
 from parallelrun_core.folder.job_folder import JobFolder
 
-router = APIRouter(prefix="/v1", tags=["jobs"])
+router = Operations("jobs")
 
 
-@router.get(
-    "/jobs/{job_id:job}/remembered",
-    summary="List remembered answers",
-    response_model=RememberedPage,
-    responses=problems(404, 409, 429),
-)
+@router.operation("GET /jobs/{job_id:job}/remembered", "List remembered answers", RememberedPage, (404, 409, 429))
 async def list_remembered(
     job_id: JobId,
     context: Ctx,
@@ -45,12 +41,8 @@ async def list_remembered(
     return encoded_answer(await context.long_lists.run(key, answer))
 
 
-@router.delete(
-    "/jobs/{job_id:job}/remembered",
-    summary="Delete remembered answers",
-    response_model=Forgotten,
-    response_description="They are deleted.",
-    responses=problems(403, 404, 409),
+@router.operation(
+    "DELETE /jobs/{job_id:job}/remembered", "Delete remembered answers", Forgotten, (403, 404, 409), "They are deleted."
 )
 def forget_remembered(
     job_id: JobId,

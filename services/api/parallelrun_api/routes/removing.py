@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer, no_content
-from parallelrun_api.routes.responses import JobId, problems
+from parallelrun_api.routes.responses import JobId
+from parallelrun_api.routes.router import Operations
 from parallelrun_core.answers.jobs import Job
 
-router = APIRouter(prefix="/v1", tags=["jobs"])
+router = Operations("jobs")
 
 
-@router.post(
-    "/jobs/{job_id:job}:archive",
-    summary="Archive a job",
-    response_model=Job,
-    response_description="It is archived, now or since earlier.",
-    responses=problems(403, 404, 409),
+@router.operation(
+    "POST /jobs/{job_id:job}:archive", "Archive a job", Job, (403, 404, 409), "It is archived, now or since earlier."
 )
 def archive(job_id: JobId, context: Ctx) -> Response:
     """Hide a job from lists. It stays, and whoever names it finds it. Of a step, its pipeline can be archived (409)."""
@@ -25,12 +22,8 @@ def archive(job_id: JobId, context: Ctx) -> Response:
     return json_answer(context.jobs.get(job_id))
 
 
-@router.post(
-    "/jobs/{job_id:job}:restore",
-    summary="Restore a job",
-    response_model=Job,
-    response_description="It is neither archived nor deleted.",
-    responses=problems(403, 404, 409),
+@router.operation(
+    "POST /jobs/{job_id:job}:restore", "Restore a job", Job, (403, 404, 409), "It is neither archived nor deleted."
 )
 def restore(job_id: JobId, context: Ctx) -> Response:
     """Take back that a job was archived or deleted; a deleted one can be restored for a day, or as long as the operator
@@ -39,14 +32,7 @@ def restore(job_id: JobId, context: Ctx) -> Response:
     return json_answer(context.jobs.get(job_id))
 
 
-@router.delete(
-    "/jobs/{job_id:job}",
-    summary="Delete a job",
-    status_code=204,
-    response_class=Response,
-    response_description="It is deleted.",
-    responses=problems(403, 404, 409),
-)
+@router.operation("DELETE /jobs/{job_id:job}", "Delete a job", None, (403, 404, 409), "It is deleted.")
 def delete(job_id: JobId, context: Ctx) -> Response:
     """Delete a job that has ended, with its outputs, results and reports; of a pipeline, with the jobs of its steps.
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import Annotated, Final
 
 import msgspec
-from fastapi import APIRouter, Response
+from fastapi import Response
 from pydantic import Field
 
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.models import Asked
-from parallelrun_api.routes.responses import JobId, problems
+from parallelrun_api.routes.responses import JobId
+from parallelrun_api.routes.router import Operations
 from parallelrun_core.answers.jobs import Job
 from parallelrun_core.spec.fields import MOST_USD
 
-router = APIRouter(prefix="/v1", tags=["jobs"])
+router = Operations("jobs")
 
 
 _MAX_ID: Final = 2**53 - 1
@@ -38,13 +39,13 @@ class Retry(Resume):
     """Only what has failed in these mini-batches; in all of them when not given."""
 
 
-@router.post(
-    "/jobs/{job_id:job}:resume",
-    summary="Resume a job",
-    status_code=202,
-    response_model=Job,
-    response_description="The job is queued again.",
-    responses=problems(400, 403, 404, 409, 429),
+@router.operation(
+    "POST /jobs/{job_id:job}:resume",
+    "Resume a job",
+    Job,
+    (400, 403, 404, 409, 429),
+    "The job is queued again.",
+    status=202,
 )
 def resume(job_id: JobId, context: Ctx, wish: Resume | None = None) -> Response:
     """Continue a failed or canceled job, or one that Redis has lost: run its mini-batches that have no result yet.
@@ -61,13 +62,13 @@ def resume(job_id: JobId, context: Ctx, wish: Resume | None = None) -> Response:
     return json_answer(_with_note(context.jobs.get(job_id)), 202)
 
 
-@router.post(
-    "/jobs/{job_id:job}:retry",
-    summary="Retry failed mini-batches",
-    status_code=202,
-    response_model=Job,
-    response_description="The job is queued again.",
-    responses=problems(400, 403, 404, 409, 429),
+@router.operation(
+    "POST /jobs/{job_id:job}:retry",
+    "Retry failed mini-batches",
+    Job,
+    (400, 403, 404, 409, 429),
+    "The job is queued again.",
+    status=202,
 )
 def retry(job_id: JobId, context: Ctx, wish: Retry | None = None) -> Response:
     """Try failed mini-batches again, and items of others that have failed alone, into the same output.

@@ -58,9 +58,9 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def defined(model: type[Answer]) -> dict[int | str, dict[str, Any]]:
-    """The answers of a route that defines something by a name, beside that of one that defines it anew."""
-    return {201: {"model": model, "description": "It is defined."}, **problems(400, 403, 404, 413, 415)}
+def created(model: type[Answer]) -> dict[int | str, dict[str, Any]]:
+    """The answer of a route that defines something by a name, beside that of one that defines it anew."""
+    return {201: {"model": model, "description": "It is defined."}}
 
 
 def document_body(

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Annotated, Any, Final
 
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import Path, Request, Response
 
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer, no_content
 from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, page_answer
 from parallelrun_api.people.person import CURRENT
-from parallelrun_api.routes.responses import document_body, problems, zip_form
+from parallelrun_api.routes.responses import created, document_body, zip_form
+from parallelrun_api.routes.router import Operations
 from parallelrun_api.routes.submitting import IdempotencyKey, accepted, document_and_files
 from parallelrun_api.views import schedules as views
 from parallelrun_core.answers.jobs import Job
@@ -19,7 +20,7 @@ from parallelrun_core.answers.schedules import FirePage, Schedule, SchedulePage
 from parallelrun_core.layout import code_store
 from parallelrun_core.schedules.records import NAME_PATTERN
 
-router = APIRouter(prefix="/v1", tags=["schedules"])
+router = Operations("schedules")
 
 _EXAMPLE_YAML: Final = """\
 trigger: {type: cron, expression: "30 2 * * *", time_zone: Europe/Berlin}
@@ -49,7 +50,7 @@ _BODY: Final = document_body(
 Name = Annotated[str, Path(description="Name of a schedule.", pattern=NAME_PATTERN, examples=["nightly"])]
 
 
-@router.get("/schedules", summary="List schedules", response_model=SchedulePage, responses=problems(429))
+@router.operation("GET /schedules", "List schedules", SchedulePage, (429,))
 async def list_schedules(context: Ctx, limit: Limit = DEFAULT_LIMIT, page_token: PageToken = "") -> Response:
     """All schedules, by name."""
     only = CURRENT.get().only_owner
@@ -63,19 +64,20 @@ async def list_schedules(context: Ctx, limit: Limit = DEFAULT_LIMIT, page_token:
     )
 
 
-@router.get("/schedules/{schedule:job}", summary="Get a schedule", response_model=Schedule, responses=problems(404))
+@router.operation("GET /schedules/{schedule:job}", "Get a schedule", Schedule, (404,))
 def get_schedule(schedule: Name, context: Ctx) -> Response:
     """Return one schedule, with the times at which it is due next."""
     store = context.schedules.store
     return json_answer(views.schedule(store, schedule, store.get(schedule)))
 
 
-@router.put(
-    "/schedules/{schedule:job}",
-    summary="Define a schedule",
-    response_model=Schedule,
-    response_description="It is defined anew. Its history stays, and whether it is enabled.",
-    responses={201: {"model": Schedule, "description": "It is defined."}, **problems(400, 403, 404, 409, 413, 415)},
+@router.operation(
+    "PUT /schedules/{schedule:job}",
+    "Define a schedule",
+    Schedule,
+    (400, 403, 404, 409, 413, 415),
+    "It is defined anew. Its history stays, and whether it is enabled.",
+    others=created(Schedule),
     openapi_extra=_BODY,
 )
 async def put_schedule(schedule: Name, request: Request, context: Ctx) -> Response:
@@ -87,13 +89,12 @@ async def put_schedule(schedule: Name, request: Request, context: Ctx) -> Respon
     return json_answer(defined, 201 if is_new else 200)
 
 
-@router.delete(
-    "/schedules/{schedule:job}",
-    summary="Delete a schedule",
-    status_code=204,
-    response_class=Response,
-    response_description="It is gone, with its history. Its jobs stay.",
-    responses=problems(403, 404),
+@router.operation(
+    "DELETE /schedules/{schedule:job}",
+    "Delete a schedule",
+    None,
+    (403, 404),
+    "It is gone, with its history. Its jobs stay.",
 )
 def delete_schedule(schedule: Name, context: Ctx) -> Response:
     """Forget a schedule. Jobs that it has made go on."""
@@ -101,37 +102,27 @@ def delete_schedule(schedule: Name, context: Ctx) -> Response:
     return no_content()
 
 
-@router.post(
-    "/schedules/{schedule:job}:enable",
-    summary="Enable a schedule",
-    response_model=Schedule,
-    responses=problems(403, 404, 409),
-)
+@router.operation("POST /schedules/{schedule:job}:enable", "Enable a schedule", Schedule, (403, 404, 409))
 def enable_schedule(schedule: Name, context: Ctx) -> Response:
     """Make a schedule's jobs from now on when they are due. What was due meanwhile is not made up."""
     revision = context.schedules.enable(schedule, is_enabled=True)
     return json_answer(views.schedule(context.schedules.store, schedule, revision))
 
 
-@router.post(
-    "/schedules/{schedule:job}:disable",
-    summary="Disable a schedule",
-    response_model=Schedule,
-    responses=problems(403, 404, 409),
-)
+@router.operation("POST /schedules/{schedule:job}:disable", "Disable a schedule", Schedule, (403, 404, 409))
 def disable_schedule(schedule: Name, context: Ctx) -> Response:
     """Make no more jobs until it is enabled again. Those that it has made go on."""
     revision = context.schedules.enable(schedule, is_enabled=False)
     return json_answer(views.schedule(context.schedules.store, schedule, revision))
 
 
-@router.post(
-    "/schedules/{schedule:job}:trigger",
-    summary="Make a job of a schedule now",
-    status_code=202,
-    response_model=Job,
-    response_description="The job is accepted, durably.",
-    responses=problems(403, 404, 409, 429),
+@router.operation(
+    "POST /schedules/{schedule:job}:trigger",
+    "Make a job of a schedule now",
+    Job,
+    (403, 404, 409, 429),
+    "The job is accepted, durably.",
+    status=202,
 )
 async def trigger_schedule(
     schedule: Name,
@@ -142,12 +133,7 @@ async def trigger_schedule(
     return await accepted(context, key, lambda key: context.schedules.make_now(schedule, key))
 
 
-@router.get(
-    "/schedules/{schedule:job}/history",
-    summary="Get the history of a schedule",
-    response_model=FirePage,
-    responses=problems(404, 429),
-)
+@router.operation("GET /schedules/{schedule:job}/history", "Get the history of a schedule", FirePage, (404, 429))
 async def list_fires(
     schedule: Name, context: Ctx, limit: Limit = DEFAULT_LIMIT, page_token: PageToken = ""
 ) -> Response:

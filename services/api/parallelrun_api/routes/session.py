@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, cast
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import Depends, Request, Response
 from pydantic import Field
 
 from parallelrun_api.http.answers import json_answer
@@ -13,11 +13,11 @@ from parallelrun_api.http.sessions import Sessions
 from parallelrun_api.http.token import Token
 from parallelrun_api.models import Asked
 from parallelrun_api.people.person import SCOPES
-from parallelrun_api.routes.responses import problems
+from parallelrun_api.routes.router import Operations
 from parallelrun_core.answers.people import Session, SignInCode
 from parallelrun_core.errors import Unauthorized
 
-router = APIRouter(prefix="/v1", tags=["session"])
+router = Operations("session")
 
 PATH: Final = "/v1/session"
 _OPEN: Final[dict[str, Any]] = {"security": []}
@@ -39,9 +39,7 @@ class SignIn(Asked):
     """A code of `POST /v1/session:code`."""
 
 
-@router.get(
-    "/session", summary="Is this browser signed in?", response_model=Session, openapi_extra=_OPEN, responses=problems()
-)
+@router.operation("GET /session", "Is this browser signed in?", Session, openapi_extra=_OPEN)
 def show_session(request: Request, sessions: Ours) -> Response:
     """Return whether this browser is signed in, and until when. Needs no token."""
     signed_in = sessions.of(_headers(request))
@@ -61,15 +59,13 @@ def show_session(request: Request, sessions: Ours) -> Response:
     )
 
 
-@router.post(
-    "/session",
-    summary="Sign in",
-    response_model=Session,
+@router.operation(
+    "POST /session",
+    "Sign in",
+    Session,
+    (400, 403, 409),
+    others={200: {"headers": {"Set-Cookie": {"description": "The session.", "schema": {"type": "string"}}}}},
     openapi_extra=_OPEN,
-    responses={
-        200: {"headers": {"Set-Cookie": {"description": "The session.", "schema": {"type": "string"}}}},
-        **problems(400, 403, 409),
-    },
 )
 def sign_in(request: Request, sessions: Ours, credentials: SignIn) -> Response:
     """Sign a browser in: the answer sets a cookie that stands for the token for twelve hours, and that no script can
@@ -97,20 +93,13 @@ def sign_in(request: Request, sessions: Ours, credentials: SignIn) -> Response:
     return json_answer(answer, headers={"Set-Cookie": cookie} if cookie else {})
 
 
-@router.delete(
-    "/session",
-    summary="Sign out",
-    status_code=204,
-    response_class=Response,
-    openapi_extra=_OPEN,
-    responses=problems(403),
-)
+@router.operation("DELETE /session", "Sign out", None, (403,), openapi_extra=_OPEN)
 def sign_out(request: Request, sessions: Ours) -> Response:
     """End the session of this browser, on all servers and for good, and remove its cookie. Needs no token."""
     return Response(status_code=204, headers={"Set-Cookie": sessions.ended(_headers(request))})
 
 
-@router.post("/session:code", summary="Make a link that signs in", response_model=SignInCode, responses=problems(403))
+@router.operation("POST /session:code", "Make a link that signs in", SignInCode, (403,))
 def make_sign_in_code(request: Request, sessions: Ours) -> Response:
     """A code that signs in one browser, once, within ten minutes, with the token of this request. The `link` hands it
     over in the part of an address that browsers send to nobody. Asked for with a cookie, the new session ends

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from pydantic import Field
 
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.models import Asked
 from parallelrun_api.routes.files import logs_of
-from parallelrun_api.routes.responses import JobId, problems
+from parallelrun_api.routes.responses import JobId
+from parallelrun_api.routes.router import Operations
 from parallelrun_api.views.stacks import stacks_report
 from parallelrun_core.answers.stacks import StacksAsked, StacksReport
 from parallelrun_core.errors import Conflict
 
-router = APIRouter(prefix="/v1", tags=["jobs"])
+router = Operations("jobs")
 
 _Name = Annotated[str, Field(max_length=255)]
 
@@ -30,13 +31,13 @@ class StacksWish(Asked):
     """Only that of the worker of this name, such as `process000`; empty: of all of them."""
 
 
-@router.post(
-    "/jobs/{job_id:job}:stacks",
-    summary="Ask where the workers of a job are",
-    status_code=202,
-    response_model=StacksAsked,
-    response_description="They were asked. They answer within seconds; the job is not disturbed.",
-    responses=problems(400, 403, 404, 409),
+@router.operation(
+    "POST /jobs/{job_id:job}:stacks",
+    "Ask where the workers of a job are",
+    StacksAsked,
+    (400, 403, 404, 409),
+    "They were asked. They answer within seconds; the job is not disturbed.",
+    status=202,
 )
 def ask_for_stacks(job_id: JobId, context: Ctx, wish: StacksWish | None = None) -> Response:
     """Let the workers of a running job write down the stacks of their threads, also those that hang. A job for which no
@@ -53,12 +54,7 @@ def ask_for_stacks(job_id: JobId, context: Ctx, wish: StacksWish | None = None) 
     return json_answer(StacksAsked(id=request_id, nodes=nodes), 202)
 
 
-@router.get(
-    "/jobs/{job_id:job}/stacks",
-    summary="Show where the workers of a job were",
-    response_model=StacksReport,
-    responses=problems(404, 429),
-)
+@router.operation("GET /jobs/{job_id:job}/stacks", "Show where the workers of a job were", StacksReport, (404, 429))
 async def show_stacks(job_id: JobId, context: Ctx) -> Response:
     """Return what each node has answered to the last `:stacks` that it has heard of."""
     key = (show_stacks, job_id)

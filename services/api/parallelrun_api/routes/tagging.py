@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from pydantic import Field, StringConstraints, model_validator
 
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.models import Asked
-from parallelrun_api.routes.responses import JobId, problems
+from parallelrun_api.routes.responses import JobId
+from parallelrun_api.routes.router import Operations
 from parallelrun_core.answers.jobs import Job
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.folder.job_folder import job_folder
 from parallelrun_core.folder.tags import tags_of, write_tags
 
-router = APIRouter(prefix="/v1", tags=["jobs"])
+router = Operations("jobs")
 MOST_TAGS = 100
 """A job has at most so many once they are changed."""
 TagName = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=r"^[^=\x00]+$")]
@@ -38,13 +39,7 @@ class TagChange(Asked):
         return self
 
 
-@router.post(
-    "/jobs/{job_id:job}:tag",
-    summary="Change the tags of a job",
-    response_model=Job,
-    response_description="It has these tags.",
-    responses=problems(400, 403, 404),
-)
+@router.operation("POST /jobs/{job_id:job}:tag", "Change the tags of a job", Job, (400, 403, 404), "It has these tags.")
 def tag(job_id: JobId, context: Ctx, change: TagChange) -> Response:
     """Set and remove tags of a job, also of one that has ended. Other tags stay as they are."""
     context.jobs.get(job_id)  # a job that was deleted has no tags

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 from msgspec import Struct
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import conditional_answer, prepared
 from parallelrun_api.http.paging import PageToken, decode_numbers, encode_token
-from parallelrun_api.routes.responses import JobId, problems
+from parallelrun_api.routes.responses import JobId
+from parallelrun_api.routes.router import Operations
 from parallelrun_api.views.settings import effective_settings
 from parallelrun_core.answers.pictures import (
     Compared,
@@ -37,18 +38,15 @@ if TYPE_CHECKING:
 
 # What is in `parallelrun_api.tries` is imported when somebody asks: numpy would delay the start of each server.
 
-router = APIRouter(prefix="/v1", tags=["jobs"])
+router = Operations("jobs")
 
 _MOST: Final = 2**32 - 1
 _SEEN: Final[dict[int | str, dict[str, Any]]] = {304: {"description": "Nothing has changed."}}
 _LANES: Final = "lanes"
 
 
-@router.get(
-    "/jobs/{job_id:job}/tiles",
-    summary="Show mini-batches as a picture",
-    response_model=Tiles,
-    responses={**_SEEN, **problems(404, 409, 429)},
+@router.operation(
+    "GET /jobs/{job_id:job}/tiles", "Show mini-batches as a picture", Tiles, (404, 409, 429), others=_SEEN
 )
 async def show_tiles(
     request: Request,
@@ -74,12 +72,7 @@ async def show_tiles(
     return await _answered(request, context, (show_tiles, job_id, first, end, buckets), answer)
 
 
-@router.get(
-    "/jobs/{job_id:job}/timeline",
-    summary="Show workers in time",
-    response_model=Timeline,
-    responses={**_SEEN, **problems(404, 409, 429)},
-)
+@router.operation("GET /jobs/{job_id:job}/timeline", "Show workers in time", Timeline, (404, 409, 429), others=_SEEN)
 async def show_timeline(
     request: Request,
     job_id: JobId,
@@ -111,11 +104,8 @@ async def show_timeline(
     return await _answered(request, context, (show_timeline, job_id, begin_s, end_s, buckets, limit, skip), answer)
 
 
-@router.get(
-    "/jobs/{job_id:job}/throughput",
-    summary="Show what was done in time",
-    response_model=Throughput,
-    responses={**_SEEN, **problems(404, 409, 429)},
+@router.operation(
+    "GET /jobs/{job_id:job}/throughput", "Show what was done in time", Throughput, (404, 409, 429), others=_SEEN
 )
 async def show_throughput(
     request: Request,
@@ -140,11 +130,8 @@ async def show_throughput(
     return await _answered(request, context, (show_throughput, job_id, points, least_items), answer)
 
 
-@router.get(
-    "/jobs/{job_id:job}/errors",
-    summary="Show what has failed, by kind",
-    response_model=KindsOfErrors,
-    responses={**_SEEN, **problems(404, 409, 429)},
+@router.operation(
+    "GET /jobs/{job_id:job}/errors", "Show what has failed, by kind", KindsOfErrors, (404, 409, 429), others=_SEEN
 )
 async def show_errors(request: Request, job_id: JobId, context: Ctx) -> Response:
     """Tries that failed in the same way, the most frequent way first, each with its first mini-batches and its log.
@@ -160,23 +147,13 @@ async def show_errors(request: Request, job_id: JobId, context: Ctx) -> Response
     return await _answered(request, context, (show_errors, job_id), answer)
 
 
-@router.get(
-    "/jobs/{job_id:job}/figures",
-    summary="Show key figures",
-    response_model=Figures,
-    responses={**_SEEN, **problems(404, 409, 429)},
-)
+@router.operation("GET /jobs/{job_id:job}/figures", "Show key figures", Figures, (404, 409, 429), others=_SEEN)
 async def show_figures(request: Request, job_id: JobId, context: Ctx) -> Response:
     """Return how long the job and its tries took, and how well its workers were used."""
     return await _answered(request, context, (show_figures, job_id), lambda: _figures(context, job_id)[1])
 
 
-@router.get(
-    "/jobs/{job_id:job}/comparison",
-    summary="Compare two jobs",
-    response_model=Comparison,
-    responses={**_SEEN, **problems(404, 409, 429)},
-)
+@router.operation("GET /jobs/{job_id:job}/comparison", "Compare two jobs", Comparison, (404, 409, 429), others=_SEEN)
 async def compare_jobs(
     request: Request,
     job_id: JobId,
@@ -206,12 +183,7 @@ async def compare_jobs(
     return await _answered(request, context, (compare_jobs, *ids), answer)
 
 
-@router.get(
-    "/jobs/{job_id:job}/settings",
-    summary="Show settings",
-    response_model=EffectiveSettings,
-    responses={**_SEEN, **problems(404, 429)},
-)
+@router.operation("GET /jobs/{job_id:job}/settings", "Show settings", EffectiveSettings, (404, 429), others=_SEEN)
 async def show_settings(request: Request, job_id: JobId, context: Ctx) -> Response:
     """Each setting of a job: the value that counts, the default, and where it was given."""
     return await _answered(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Annotated, Any, Final, cast
 
-from fastapi import APIRouter, Depends, Path, Request, Response
+from fastapi import Depends, Path, Request, Response
 
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer, no_content
@@ -13,12 +13,12 @@ from parallelrun_api.http.token import Token as ServerToken
 from parallelrun_api.models import TokenRequest
 from parallelrun_api.people.issued import NAME_PATTERN, IssuedToken, IssuedTokens
 from parallelrun_api.people.person import CURRENT, SCOPES, Scope
-from parallelrun_api.routes.responses import problems
+from parallelrun_api.routes.router import Operations
 from parallelrun_api.views.presenters import rfc3339
 from parallelrun_core.answers.people import NewToken, Token, TokenList
 from parallelrun_core.errors import Conflict
 
-router = APIRouter(prefix="/v1", tags=["tokens"])
+router = Operations("tokens")
 
 _NO_KEY: Final = (
     "This server can't make tokens: give it a token of its own (--token-file), or a key that seals them "
@@ -38,7 +38,7 @@ Issued = Annotated[IssuedTokens, Depends(_issued_of)]
 Name = Annotated[str, Path(description="Name of a token.", pattern=NAME_PATTERN, examples=["anna"])]
 
 
-@router.get("/tokens", summary="List tokens", response_model=TokenList, responses=problems(403, 409))
+@router.operation("GET /tokens", "List tokens", TokenList, (403, 409))
 def list_tokens(context: Ctx, issued: Issued) -> Response:
     """The tokens that this server has made, by name. None of their texts: the server doesn't know them. Only admins
     may (403)."""
@@ -46,13 +46,8 @@ def list_tokens(context: Ctx, issued: Issued) -> Response:
     return json_answer(TokenList(items=[Token(**_shown(each)) for each in issued.all()]))
 
 
-@router.put(
-    "/tokens/{name}",
-    summary="Make a token",
-    response_model=NewToken,
-    status_code=201,
-    response_description="It is valid from now on.",
-    responses=problems(400, 403, 404, 409),
+@router.operation(
+    "PUT /tokens/{name}", "Make a token", NewToken, (400, 403, 404, 409), "It is valid from now on.", status=201
 )
 def create_token(name: Name, context: Ctx, issued: Issued, wish: TokenRequest | None = None) -> Response:
     """Make a token for a person or a service, durably. The answer has its text, which is shown this once. Only admins
@@ -65,13 +60,12 @@ def create_token(name: Name, context: Ctx, issued: Issued, wish: TokenRequest | 
     return json_answer(NewToken(**_shown(token), token=text), 201)
 
 
-@router.delete(
-    "/tokens/{name}",
-    summary="Revoke a token",
-    status_code=204,
-    response_class=Response,
-    response_description="It is not valid any more. What was made with it stays.",
-    responses=problems(403, 404, 409),
+@router.operation(
+    "DELETE /tokens/{name}",
+    "Revoke a token",
+    None,
+    (403, 404, 409),
+    "It is not valid any more. What was made with it stays.",
 )
 def revoke_token(name: Name, context: Ctx, issued: Issued) -> Response:
     """Let nobody in with this token any more, nor with what was made of it: sessions of browsers and signed URLs. Other

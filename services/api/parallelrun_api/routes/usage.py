@@ -4,34 +4,35 @@ from __future__ import annotations
 
 from typing import Final
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.people.person import CURRENT
-from parallelrun_api.routes.responses import content, problems
+from parallelrun_api.routes.responses import content
+from parallelrun_api.routes.router import Operations
 from parallelrun_core.answers.people import UsageList, UsageOfWeek
 from parallelrun_core.untrusted.sanitize import csv_cell
 
-router = APIRouter(prefix="/v1", tags=["tokens"])
+router = Operations("tokens")
 
 _CSV: Final = "text/csv; charset=utf-8"
 _HOUR_S: Final = 3600.0
 _COLUMNS: Final = "week,owner,slot_hours,gpu_hours,cost,job_bytes,week_bytes"
 
 
-@router.get("/usage", summary="Get the use of the cluster", response_model=UsageList, responses=problems())
+@router.operation("GET /usage", "Get the use of the cluster", UsageList)
 def get_usage(context: Ctx) -> Response:
     """The use of slots and GPUs by week and person, the latest week first, since the first job that had an owner. Where
     people see only what is their own, only theirs."""
     return json_answer(UsageList(items=_usage(context)))
 
 
-@router.get(
-    "/usage.csv",
-    summary="Get the use of the cluster as CSV",
-    response_class=Response,
-    responses={**content("text/csv", "A line for each week and person."), **problems()},
+@router.operation(
+    "GET /usage.csv",
+    "Get the use of the cluster as CSV",
+    None,
+    others=content("text/csv", "A line for each week and person."),
 )
 def get_usage_csv(context: Ctx) -> Response:
     """Return the same for a spreadsheet."""
