@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import builtins
 
-from parallelrun.http.transport import Transport
 from parallelrun.models import ClusterUsage, Sweep, UsageOfWeek
-from parallelrun.resources.resource import as_model, pages
+from parallelrun.resources.resource import Resource
 
 _PATH = "/v1/admin"
 
 
-class Admin:
+class Admin(Resource):
     """The questions and orders of operators. Raises Forbidden for a token that is none of theirs."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def usage(self) -> ClusterUsage:
         """Measure the room that the cluster's root folder takes, by kind and by job."""
-        return as_model(self._transport.request("GET", f"{_PATH}/usage", idempotent=True), ClusterUsage)
+        return self._ask("GET", f"{_PATH}/usage", ClusterUsage)
 
     def prune(self, *, dry_run: bool = False) -> Sweep:
         """Have a master remove what retention doesn't keep, and what users have deleted; returns what that is.
@@ -27,18 +23,12 @@ class Admin:
         Args:
             dry_run: only say what would be removed.
         """
-        answer = self._transport.request(
-            "POST", f"{_PATH}:prune", idempotent=True, body=lambda: {"json": {"dry_run": dry_run}}
-        )
-        return as_model(answer, Sweep)
+        return self._ask("POST", f"{_PATH}:prune", Sweep, {"dry_run": dry_run})
 
 
-class Usage:
+class Usage(Resource):
     """The use of slots and GPUs, by week and person."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def list(self) -> builtins.list[UsageOfWeek]:
         """All of it, the latest week first."""
-        return [*pages(self._transport, "/v1/usage", UsageOfWeek)]
+        return [*self._all("/v1/usage", UsageOfWeek)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from urllib.parse import quote
 from parallelrun.errors import ApiError
 from parallelrun.http.transport import Transport
 from parallelrun.models import Asset
-from parallelrun.resources.resource import as_model, pages
+from parallelrun.resources.resource import Resource, as_model
 
 if TYPE_CHECKING:
     from parallelrun_core.assets.document import NewAsset
@@ -50,11 +50,11 @@ class AnyAssets(Protocol):
     def remove_label(self, name: str, label: str) -> None: ...
 
 
-class Assets:
+class Assets(Resource):
     """The assets of one type of a server: `client.data`, `client.models`, …"""
 
     def __init__(self, transport: Transport, kind: str) -> None:
-        self._transport = transport
+        super().__init__(transport)
         self._kind = kind
 
     def create(
@@ -86,7 +86,7 @@ class Assets:
 
     def versions(self, name: str, *, archived: bool = False) -> list[Asset]:
         """The versions of one, the one that was created last first. Raises NotFound."""
-        return list(self._pages(_path(self._kind, name, "versions"), archived))
+        return list(self._all(_path(self._kind, name, "versions"), Asset, limit=_PAGE, archived=archived))
 
     def list(self, *, archived: bool = False) -> list[Asset]:
         """All of them by name, each by the version that was created last.
@@ -94,14 +94,14 @@ class Assets:
         Args:
             archived: also those that are archived.
         """
-        return list(self._pages(_path(self._kind), archived))
+        return list(self._all(_path(self._kind), Asset, limit=_PAGE, archived=archived))
 
     def get(self, name: str, version: str = "", *, label: str = "") -> Asset:
         """Return one version: this one, or that with a label, by default `latest`. Raises NotFound."""
         path = _path(self._kind, name, "versions", version)
         if not version:
             path = _path(self._kind, name, "labels", label or "latest")
-        return as_model(self._transport.request("GET", path, idempotent=True), Asset)
+        return self._ask("GET", path, Asset)
 
     def archive(self, name: str, version: str = "") -> None:
         """Hide a version, or all of it, from lists and from `latest`. Who names it finds it all the same.
@@ -117,17 +117,11 @@ class Assets:
 
     def set_label(self, name: str, label: str, version: str) -> Asset:
         """Let a label stand for a version. Raises NotFound."""
-        path = _path(self._kind, name, "labels", label)
-        answer = self._transport.request("PUT", path, body=lambda: {"json": {"version": version}}, idempotent=True)
-        return as_model(answer, Asset)
+        return self._ask("PUT", _path(self._kind, name, "labels", label), Asset, {"version": version})
 
     def remove_label(self, name: str, label: str) -> None:
         """Forget a label. Raises NotFound."""
         self._transport.request("DELETE", _path(self._kind, name, "labels", label), idempotent=False)
-
-    def _pages(self, path: str, archived: bool) -> Iterator[Asset]:
-        params = {"limit": str(_PAGE), **({"archived": "true"} if archived else {})}
-        return pages(self._transport, path, Asset, params)
 
     def _set_archived(self, name: str, version: str, verb: str) -> None:
         parts = ("versions", version) if version else ()

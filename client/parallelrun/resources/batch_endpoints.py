@@ -10,7 +10,6 @@ from urllib.parse import quote
 
 import msgspec
 
-from parallelrun.http.transport import Transport
 from parallelrun.models import BatchDeployment, BatchEndpoint, Job
 from parallelrun.packaging.submission import (
     UPLOAD_TIMEOUT_S,
@@ -21,7 +20,7 @@ from parallelrun.packaging.submission import (
     without_its_code,
 )
 from parallelrun.resources.assets import Assets
-from parallelrun.resources.resource import Definition, Definitions, as_model, pages
+from parallelrun.resources.resource import Definition, Definitions, Resource, as_model, pages
 
 if TYPE_CHECKING:
     from parallelrun_core.endpoints.document import DeploymentReading
@@ -93,11 +92,8 @@ class BatchEndpoints(Definitions[BatchEndpoint]):
         return as_model(answer, Job)
 
 
-class BatchDeployments:
+class BatchDeployments(Resource):
     """The deployments of a server's batch endpoints."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def create(
         self,
@@ -158,7 +154,7 @@ class BatchDeployments:
 
     def get(self, name: str, endpoint_name: str) -> BatchDeployment:
         """Return one of them. Raises NotFound."""
-        return as_model(self._transport.request("GET", _path(endpoint_name, name), idempotent=True), BatchDeployment)
+        return self._ask("GET", _path(endpoint_name, name), BatchDeployment)
 
     def delete(self, name: str, endpoint_name: str) -> None:
         """Forget a deployment. Its jobs stay. Raises NotFound."""

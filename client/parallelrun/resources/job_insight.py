@@ -11,7 +11,7 @@ import msgspec
 
 from parallelrun.http.transport import Transport
 from parallelrun.models import Explanation, FailedItem, Metric, MiniBatch
-from parallelrun.resources.resource import as_model, job_path, pages
+from parallelrun.resources.resource import Resource, as_model, job_path, pages
 from parallelrun_core.adviser.advice import Advice, AdviceCurve
 from parallelrun_core.answers.drafts import JobDocument
 from parallelrun_core.answers.mini_batches import MiniBatchInputs
@@ -24,24 +24,21 @@ _PAGE: Final = 200
 _POLL_S = 0.25
 
 
-class JobInsight:
+class JobInsight(Resource):
     """Answers about the jobs of a server; none of these calls changes one."""
 
     def __init__(self, transport: Transport, *, sleep: Callable[[float], None] = time.sleep) -> None:
-        self._transport = transport
+        super().__init__(transport)
         self._sleep = sleep
 
     def mini_batches(self, job_id: str, *, status: str | None = None) -> Iterator[MiniBatch]:
         """The mini-batches of a job; pages are fetched as they are needed."""
-        params = {"limit": str(_PAGE)}
-        if status:
-            params["status"] = status
-        return pages(self._transport, job_path(job_id, "mini-batches"), MiniBatch, params)
+        return self._all(job_path(job_id, "mini-batches"), MiniBatch, limit=_PAGE, status=status or None)
 
     def slowest(self, job_id: str, *, limit: int = 5) -> list[MiniBatch]:
         """Return the mini-batches whose `run()` took longest, the slowest first, each with its first input."""
-        params = {"order_by": "slowest", "inputs": "true", "limit": str(limit)}
-        return list(islice(pages(self._transport, job_path(job_id, "mini-batches"), MiniBatch, params), limit))
+        path = job_path(job_id, "mini-batches")
+        return list(islice(self._all(path, MiniBatch, order_by="slowest", inputs=True, limit=limit), limit))
 
     def inputs_of(self, job_id: str, mini_batch: int) -> MiniBatchInputs:
         """Return the files, or the ranges of tables, that a mini-batch consists of: up to 1,000 of each.
@@ -49,8 +46,7 @@ class JobInsight:
         Raises:
             Conflict: the job is a pipeline, whose steps have mini-batches.
         """
-        path = job_path(job_id, f"mini-batches/{mini_batch}/inputs")
-        return as_model(self._transport.request("GET", path, idempotent=True), MiniBatchInputs)
+        return self._ask("GET", job_path(job_id, f"mini-batches/{mini_batch}/inputs"), MiniBatchInputs)
 
     def document(self, job_id: str) -> JobDocument:
         """Return the settings that were given for a job, as YAML, to make another one like it.
@@ -58,7 +54,7 @@ class JobInsight:
         Raises:
             Conflict: the job is a pipeline, whose steps have documents.
         """
-        return as_model(self._transport.request("GET", job_path(job_id, "document"), idempotent=True), JobDocument)
+        return self._ask("GET", job_path(job_id, "document"), JobDocument)
 
     def explain(self, job_id: str, *, mini_batch: int | None = None) -> Explanation:
         """Return why a job, or one of its mini-batches, doesn't run now, and what to do.
@@ -66,9 +62,7 @@ class JobInsight:
         Raises:
             Conflict: a mini-batch of a pipeline.
         """
-        params = {} if mini_batch is None else {"mini_batch": str(mini_batch)}
-        answer = self._transport.request("GET", job_path(job_id, "explanation"), idempotent=True, params=params)
-        return as_model(answer, Explanation)
+        return self._ask("GET", job_path(job_id, "explanation"), Explanation, mini_batch=mini_batch)
 
     def failed_items(self, job_id: str, *, mini_batch: int | None = None, category: str = "") -> Iterator[FailedItem]:
         """The items of a job that has ended which have failed for good; pages are fetched as they are needed.
@@ -77,10 +71,8 @@ class JobInsight:
             mini_batch: only those of this mini-batch.
             category: only those that have failed like this, as in `RUN_EXCEPTION`.
         """
-        params = {"limit": str(_PAGE), **({} if mini_batch is None else {"mini_batch": str(mini_batch)})}
-        if category:
-            params["category"] = category
-        return pages(self._transport, job_path(job_id, "failed-items"), FailedItem, params)
+        path, only = job_path(job_id, "failed-items"), category or None
+        return self._all(path, FailedItem, limit=_PAGE, mini_batch=mini_batch, category=only)
 
     def remembered(self, job_id: str, *, text: str = "") -> Iterator[RememberedAnswer]:
         """The answers that the script of a job has remembered so far; pages are fetched as they are needed.
@@ -91,17 +83,15 @@ class JobInsight:
         Raises:
             Conflict: it is a pipeline, whose steps remember.
         """
-        params = {"limit": str(_PAGE), "text": text}
-        return pages(self._transport, job_path(job_id, "remembered"), RememberedAnswer, params)
+        return self._all(job_path(job_id, "remembered"), RememberedAnswer, limit=_PAGE, text=text)
 
     def storage(self, job_id: str) -> list[StorageRequests]:
         """Return what a job has asked of object stores, and its nodes of its folders' file systems, by process."""
-        answer = self._transport.request("GET", job_path(job_id, "storage"), idempotent=True)
-        return as_model(answer, StorageReport).items
+        return self._ask("GET", job_path(job_id, "storage"), StorageReport).items
 
     def metrics(self, job_id: str) -> Iterator[Metric]:
         """Return what the entry script has logged as metrics so far, by name."""
-        return pages(self._transport, job_path(job_id, "metrics"), Metric)
+        return self._all(job_path(job_id, "metrics"), Metric)
 
     def advice(self, job_id: str, *, min_saving_s: float = 60) -> Advice:
         """Return what would make a job faster, cheaper or safer, and what to change; also of a job that runs.
@@ -112,9 +102,7 @@ class JobInsight:
         Raises:
             Conflict: it is a pipeline.
         """
-        params = {"min_saving_s": f"{min_saving_s:g}"}
-        answer = self._transport.request("GET", job_path(job_id, "advice"), idempotent=True, params=params)
-        return as_model(answer, Advice)
+        return self._ask("GET", job_path(job_id, "advice"), Advice, min_saving_s=f"{min_saving_s:g}")
 
     def what_if(self, job_id: str, settings: str, *, price: float | None = None) -> AdviceCurve:
         """Return how long a job would have taken with other settings, computed from what was measured.
@@ -126,9 +114,8 @@ class JobInsight:
         Raises:
             Conflict: no mini-batch has been tried yet, or it is a pipeline.
         """
-        params = {"what_if": settings} | ({} if price is None else {"price": f"{price:g}"})
-        answer = self._transport.request("GET", job_path(job_id, "advice", "what-if"), idempotent=True, params=params)
-        return as_model(answer, AdviceCurve)
+        node_price = None if price is None else f"{price:g}"
+        return self._ask("GET", job_path(job_id, "advice", "what-if"), AdviceCurve, what_if=settings, price=node_price)
 
     def profile(
         self, job_id: str, *, node: str = "", process: str = "", sort: str = "cumulative", limit: int = 100
@@ -140,9 +127,8 @@ class JobInsight:
             sort: what comes first: the most `cumulative` or `own` time, or `calls`.
             limit: how many functions, at most 1,000.
         """
-        params = {"node": node, "process": process, "sort": sort, "limit": str(limit)}
-        answer = self._transport.request("GET", job_path(job_id, "profile"), idempotent=True, params=params)
-        return as_model(answer, Profile)
+        path = job_path(job_id, "profile")
+        return self._ask("GET", path, Profile, node=node, process=process, sort=sort, limit=limit)
 
     def stacks(self, job_id: str, *, node: str = "", process: str = "", timeout_s: float = 20.0) -> Stacks:
         """Return the line in which each worker of a running job is, also one that hangs.

@@ -27,7 +27,7 @@ from parallelrun.packaging.submission import (
 from parallelrun.resources.assets import Assets
 from parallelrun.resources.events import Event, follow_events
 from parallelrun.resources.job_insight import JobInsight
-from parallelrun.resources.resource import as_model, job_path, pages
+from parallelrun.resources.resource import as_model, job_path
 from parallelrun_core.answers.remembered import Forgotten
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Jobs(JobInsight):
 
     def get(self, job_id: str) -> Job:
         """A job as it is now."""
-        return as_model(self._transport.request("GET", job_path(job_id), idempotent=True), Job)
+        return self._ask("GET", job_path(job_id), Job)
 
     def list(
         self,
@@ -115,18 +115,17 @@ class Jobs(JobInsight):
             owner: only jobs of this person.
             archived: also jobs that are archived.
         """
-        params = {"limit": str(min(limit or _PAGE, _PAGE))}
-        if status:
-            params["status"] = status
-        if parent:
-            params["parent"] = parent
-        if steps:
-            params["steps"] = "true"
-        if owner is not None:
-            params["owner"] = owner
-        if archived:
-            params["archived"] = "true"
-        return islice(pages(self._transport, "/v1/jobs", Job, params), limit)
+        jobs = self._all(
+            "/v1/jobs",
+            Job,
+            limit=min(limit or _PAGE, _PAGE),
+            status=status or None,
+            parent=parent or None,
+            steps=steps,
+            owner=owner,
+            archived=archived,
+        )
+        return islice(jobs, limit)
 
     def steps(self, job_id: str) -> dict[str, Step]:
         """The steps of a pipeline by name, in an order in which they can run; none if the job is no pipeline."""
@@ -148,7 +147,7 @@ class Jobs(JobInsight):
         Raises:
             Conflict: it has ended.
         """
-        return as_model(self._transport.request("POST", f"{job_path(job_id)}:pause", idempotent=True), Job)
+        return self._ask("POST", f"{job_path(job_id)}:pause", Job)
 
     def prioritize(self, job_id: str, priority: str) -> Job:
         """Give a job another priority, while it waits or runs.
@@ -159,9 +158,7 @@ class Jobs(JobInsight):
         Raises:
             Conflict: it has ended.
         """
-        wish = {"priority": priority}
-        path = f"{job_path(job_id)}:prioritize"
-        return as_model(self._transport.request("POST", path, idempotent=True, body=lambda: {"json": wish}), Job)
+        return self._ask("POST", f"{job_path(job_id)}:prioritize", Job, {"priority": priority})
 
     def resume(self, job_id: str, *, accept_changed_inputs: bool = False, budget_usd: float | None = None) -> Job:
         """Run the mini-batches of a failed or canceled job that have no result yet; let a paused job go on.
@@ -173,7 +170,7 @@ class Jobs(JobInsight):
             Conflict: it has not ended, or it has completed.
         """
         options = {"accept_changed_inputs": accept_changed_inputs, "budget_usd": budget_usd}
-        return self._reopen(job_id, "resume", options)
+        return self._ask("POST", f"{job_path(job_id)}:resume", Job, options, idempotent=False)
 
     def retry(
         self, job_id: str, *, mini_batches: Sequence[int] | None = None, accept_changed_inputs: bool = False
@@ -187,7 +184,7 @@ class Jobs(JobInsight):
             InvalidRequest: nothing has failed in one of the mini-batches.
         """
         options = {"mini_batches": mini_batches and [*mini_batches], "accept_changed_inputs": accept_changed_inputs}
-        return self._reopen(job_id, "retry", options)
+        return self._ask("POST", f"{job_path(job_id)}:retry", Job, options, idempotent=False)
 
     def archive(self, job_id: str) -> Job:
         """Hide a job from lists. It stays, and whoever names it finds it.
@@ -195,7 +192,7 @@ class Jobs(JobInsight):
         Raises:
             Conflict: it is a step of a pipeline.
         """
-        return as_model(self._transport.request("POST", f"{job_path(job_id)}:archive", idempotent=True), Job)
+        return self._ask("POST", f"{job_path(job_id)}:archive", Job)
 
     def tag(self, job_id: str, tags: Mapping[str, str] | None = None, *, remove: Sequence[str] = ()) -> Job:
         """Set tags of a job, and remove others, also of one that has ended. Those that aren't named stay.
@@ -205,8 +202,7 @@ class Jobs(JobInsight):
             remove: names.
         """
         change = {"set": dict(tags or {}), "remove": [*remove]}
-        path = f"{job_path(job_id)}:tag"
-        return as_model(self._transport.request("POST", path, idempotent=True, body=lambda: {"json": change}), Job)
+        return self._ask("POST", f"{job_path(job_id)}:tag", Job, change)
 
     def restore(self, job_id: str) -> Job:
         """Take back that a job was archived or deleted. A deleted job can be restored for a day, or as long as the
@@ -215,7 +211,7 @@ class Jobs(JobInsight):
         Raises:
             NotFound: there is no such job any more.
         """
-        return as_model(self._transport.request("POST", f"{job_path(job_id)}:restore", idempotent=True), Job)
+        return self._ask("POST", f"{job_path(job_id)}:restore", Job)
 
     def delete(self, job_id: str) -> None:
         """Delete a job that has ended, with its outputs, results and reports; of a pipeline, with its steps.
@@ -234,15 +230,7 @@ class Jobs(JobInsight):
         Raises:
             Conflict: it has not ended, or it is a pipeline.
         """
-        params = {} if key is None else {"key": key}
-        path = job_path(job_id, "remembered")
-        return as_model(self._transport.request("DELETE", path, idempotent=True, params=params), Forgotten)
-
-    def _reopen(self, job_id: str, verb: str, options: dict[str, Any]) -> Job:
-        answer = self._transport.request(
-            "POST", f"{job_path(job_id)}:{verb}", idempotent=False, body=lambda: {"json": options}
-        )
-        return as_model(answer, Job)
+        return self._ask("DELETE", job_path(job_id, "remembered"), Forgotten, key=key)
 
     def events(
         self,

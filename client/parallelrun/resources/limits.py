@@ -7,9 +7,8 @@ from types import EllipsisType
 from typing import TypeAlias
 from urllib.parse import quote
 
-from parallelrun.http.transport import Transport
 from parallelrun.models import Quota, RateLimit
-from parallelrun.resources.resource import Definition, Definitions, as_model, document_of, pages
+from parallelrun.resources.resource import Definition, Definitions, Resource, document_of
 
 
 class Limits(Definitions[RateLimit]):
@@ -38,11 +37,8 @@ Limit: TypeAlias = int | EllipsisType | None
 """A number; None: no limit; `...`: as it is."""
 
 
-class Quotas:
+class Quotas(Resource):
     """The quotas of a server. Only those with the scope `admin` may change them."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def set(
         self,
@@ -72,12 +68,11 @@ class Quotas:
             "job_bytes": job_bytes,
         }
         body = {name: limit for name, limit in limits.items() if limit is not ...}
-        answer = self._transport.request("PATCH", _path(name), body=lambda: {"json": body}, idempotent=True)
-        return as_model(answer, Quota)
+        return self._ask("PATCH", _path(name), Quota, body)
 
     def list(self) -> builtins.list[Quota]:
         """All of them, by name."""
-        return [*pages(self._transport, _PATH, Quota)]
+        return [*self._all(_PATH, Quota)]
 
     def remove(self, name: str) -> None:
         """Forget a quota. Raises NotFound."""

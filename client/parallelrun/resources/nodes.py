@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import quote
 
-from parallelrun.http.transport import Transport
 from parallelrun.models import Node
-from parallelrun.resources.resource import as_model, pages
+from parallelrun.resources.resource import Resource
 
 
-class Nodes:
+class Nodes(Resource):
     """The nodes that a server knows."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def list(self) -> list[Node]:
         """All nodes, alive or not."""
-        return list(pages(self._transport, "/v1/nodes", Node))
+        return list(self._all("/v1/nodes", Node))
 
     def drain(self, node: str) -> Node:
         """Let a node finish what it runs, return the rest to the queue, and end; returns the node as it is now.
@@ -26,8 +22,7 @@ class Nodes:
         Raises:
             NotFound: no node of this name is alive.
         """
-        path = f"/v1/nodes/{quote(node, safe='')}:drain"
-        return as_model(self._transport.request("POST", path, idempotent=True), Node)
+        return self._ask("POST", f"/v1/nodes/{quote(node, safe='')}:drain", Node)
 
     def check(self, paths: Sequence[str] = ()) -> str:
         """Let every node check itself, and whether it can read these paths; returns the id of what nodes answer.

@@ -68,7 +68,45 @@ def pages(
         query["page_token"] = page["next_page_token"]
 
 
-class Definitions(Generic[Model]):
+class Resource:
+    """What a server has of one subject: the requests for it, whose answers become objects."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        model: type[Model],
+        document: object = None,
+        *,
+        idempotent: bool = True,
+        **params: object,
+    ) -> Model:
+        """Return the answer to a request.
+
+        Args:
+            document: the body; None: it has none.
+            idempotent: it may be repeated when its answer was lost.
+            params: of its query, as `_query` takes them.
+        """
+        body = None if document is None else lambda: {"json": document}
+        answer = self._transport.request(method, path, idempotent=idempotent, params=_query(params) or None, body=body)
+        return as_model(answer, model)
+
+    def _all(self, path: str, model: type[Model], **params: object) -> Iterator[Model]:
+        """All items of a list, fetched page by page as they are needed; `params` as `_query` takes them."""
+        return pages(self._transport, path, model, _query(params))
+
+
+def _query(params: Mapping[str, object]) -> dict[str, str]:
+    """The parameters of a query, without those that are None or False."""
+    texts = {name: "true" if value is True else str(value) for name, value in params.items()}
+    return {name: text for name, text in texts.items() if params[name] is not None and params[name] is not False}
+
+
+class Definitions(Resource, Generic[Model]):
     """Definitions of one kind on a server, which users make once, by a name, for many jobs.
 
     A subclass names their path and their model, and has `create`, which reads documents of this kind.
@@ -77,16 +115,13 @@ class Definitions(Generic[Model]):
     path: str
     model: type[Model]
 
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
-
     def list(self) -> builtins.list[Model]:
         """Return all of them, by name."""
-        return list(pages(self._transport, self.path, self.model))
+        return list(self._all(self.path, self.model))
 
     def get(self, name: str) -> Model:
         """Return one of them. Raises NotFound."""
-        return as_model(self._transport.request("GET", self.url(name), idempotent=True), self.model)
+        return self._ask("GET", self.url(name), self.model)
 
     def delete(self, name: str) -> None:
         """Forget one of them. Jobs that were made by it stay.
@@ -102,8 +137,7 @@ class Definitions(Generic[Model]):
         return f"{self.path}/{quote(name, safe='')}"
 
     def _put(self, name: str, document: object) -> Model:
-        answer = self._transport.request("PUT", self.url(name), body=lambda: {"json": document}, idempotent=True)
-        return as_model(answer, self.model)
+        return self._ask("PUT", self.url(name), self.model, document)
 
 
 def document_of(definition: Definition) -> object:

@@ -14,7 +14,7 @@ import msgspec
 from parallelrun.models import Fire, Job, Schedule
 from parallelrun.packaging.submission import UPLOAD_TIMEOUT_S, body_of, notes_on, with_contexts_sent, without_its_code
 from parallelrun.resources.assets import Assets
-from parallelrun.resources.resource import Definition, Definitions, as_model, pages
+from parallelrun.resources.resource import Definition, Definitions, as_model
 
 if TYPE_CHECKING:
     from parallelrun_core.code.source import CodeSource
@@ -70,11 +70,11 @@ class Schedules(Definitions[Schedule]):
 
     def enable(self, name: str) -> Schedule:
         """Make its jobs from now on, when they are due. What was due meanwhile is not made up. Raises NotFound."""
-        return as_model(self._transport.request("POST", f"{self.url(name)}:enable", idempotent=True), Schedule)
+        return self._ask("POST", f"{self.url(name)}:enable", Schedule)
 
     def disable(self, name: str) -> Schedule:
         """Make no more jobs until it is enabled again. Those that it has made go on. Raises NotFound."""
-        return as_model(self._transport.request("POST", f"{self.url(name)}:disable", idempotent=True), Schedule)
+        return self._ask("POST", f"{self.url(name)}:disable", Schedule)
 
     def trigger(self, name: str, *, idempotency_key: str | None = None) -> Job:
         """Make one of its jobs now, whether it is due or not.
@@ -92,8 +92,7 @@ class Schedules(Definitions[Schedule]):
 
     def history(self, name: str, *, limit: int | None = None) -> Iterator[Fire]:
         """Return what became of the times at which it was due, the latest first. Raises NotFound."""
-        params = {"limit": str(min(limit or _PAGE, _PAGE))}
-        return islice(pages(self._transport, f"{self.url(name)}/history", Fire, params), limit)
+        return islice(self._all(f"{self.url(name)}/history", Fire, limit=min(limit or _PAGE, _PAGE)), limit)
 
     def _read(self, definition: Definition) -> ScheduleReading:
         from parallelrun.job_file.reading import read_file

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import quote
 
-from parallelrun.http.transport import Transport
 from parallelrun.models import NewToken, Token
-from parallelrun.resources.resource import as_model, pages
+from parallelrun.resources.resource import Resource
 
 _PATH = "/v1/tokens"
 
 
-class Tokens:
+class Tokens(Resource):
     """The tokens that a server has made. Only those with the scope `admin` may use this."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def create(
         self, name: str, *, scopes: Sequence[str] = ("submit",), days: float = 0.0, replace: bool = False
@@ -34,12 +30,11 @@ class Tokens:
             Unauthorized: the token of this client may not.
         """
         body = {"scopes": list(scopes), "days": days, "replace": replace}
-        answer = self._transport.request("PUT", _path(name), body=lambda: {"json": body}, idempotent=False)
-        return as_model(answer, NewToken)
+        return self._ask("PUT", _path(name), NewToken, body, idempotent=False)
 
     def list(self) -> list[Token]:
         """All of them, by name."""
-        return list(pages(self._transport, _PATH, Token))
+        return list(self._all(_PATH, Token))
 
     def revoke(self, name: str) -> None:
         """Let nobody in with this token any more. Raises NotFound."""
