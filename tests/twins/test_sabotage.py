@@ -13,7 +13,8 @@ import pytest
 from parallelrun_core.folder.decided import FirstWins
 from parallelrun_core.store import script_texts
 from tests.cluster import ROOT, Cluster
-from tests.twins.sabotage import MECHANISMS, Line, Step, nothing, replaced, without
+from tests.twins.mechanisms import MECHANISMS
+from tests.twins.sabotage import Line, Step, nothing, replaced, without
 
 SERVICE = """
 from parallelrun_core.folder.decided import FirstWins
