@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 
 from tests.acceptance.http_user import HttpUser
 from tests.cluster import Cluster
+from tests.security.attack import Attack
 from tests.security.attacks.paths import submit
 from tests.security.local_store import LocalStore
 from tests.security.target import give_secret
@@ -53,3 +57,28 @@ class PathTarget:
             if status != 202 or job["output"] is None:
                 return []
             return Path(job["output"]["path"]).read_text().splitlines()
+
+
+@contextmanager
+def running(*, has_store: bool = False, visibility: str = "", **options: Any) -> Iterator[PathTarget]:
+    """A target whose cluster runs.
+
+    Args:
+        has_store: with a store, of which its jobs may use a part.
+        visibility: the setting of the API.
+        options: of `Cluster`.
+    """
+    with LocalStore() if has_store else nullcontext() as store:
+        cluster = Cluster(api=True, **options)
+        target = PathTarget(cluster, store)
+        if visibility:
+            cluster.environments["api"]["PARALLELRUN_VISIBILITY"] = visibility
+        with cluster:
+            yield target
+
+
+def check_attack(attacks: Mapping[str, Attack], name: str, without: str = "", **options: Any) -> None:
+    """Play an attack against a cluster of its own, without a mechanism if one is named; `options` are of `running`."""
+    with running(without=without, **options) as target:
+        evidence = attacks[name].play(target)
+        assert evidence == "", evidence

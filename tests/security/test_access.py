@@ -6,17 +6,19 @@ import json
 import os
 import stat
 import time
+from functools import partial
 from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.cluster import Cluster
 from tests.integration.api.server import ApiServer
+from tests.security import path_target
 from tests.security.attacks import access
 from tests.security.path_target import PathTarget
 
 BY_NAME = {attack.name: attack for attack in access.ATTACKS}
+check_attack = partial(path_target.check_attack, BY_NAME, token=PathTarget.token)
 _NO_JOB = "job_00000000000000000000"
 
 
@@ -121,14 +123,6 @@ def check_other_site(redis_url: str, folder: Path, *, without: str = "") -> None
 @pytest.mark.integration
 def test_pages_of_other_sites_change_nothing_with_a_cookie(redis_url: str, tmp_path: Path) -> None:
     check_other_site(redis_url, tmp_path)
-
-
-def check_attack(name: str, without: str = "") -> None:
-    """Play an attack against a cluster, without a mechanism if one is given."""
-    cluster = Cluster(api=True, token=PathTarget.token, without=without)
-    made = PathTarget(cluster)
-    with cluster:
-        assert BY_NAME[name].play(made) == ""
 
 
 @pytest.mark.integration

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
-from tests.cluster import Cluster
+from tests.security import path_target
 from tests.security.attacks.tables import ATTACKS
 from tests.security.path_target import PathTarget
 
 BY_NAME = {attack.name: attack for attack in ATTACKS}
+check_attack = partial(path_target.check_attack, BY_NAME, token=PathTarget.token)
 
 
 @pytest.mark.integration
 @pytest.mark.parametrize("name", BY_NAME)
 def test_a_hostile_file_fails_alone(name: str) -> None:
     check_attack(name)
-
-
-def check_attack(name: str, without: str = "") -> None:
-    """Play an attack against a cluster, without a mechanism if one is given."""
-    cluster = Cluster(api=True, token=PathTarget.token, without=without)
-    target = PathTarget(cluster)
-    with cluster:
-        assert BY_NAME[name].play(target) == ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,14 +14,14 @@ from parallelrun_core.errors import InvalidInput, UnsafePath
 from parallelrun_core.storage.local.listing import LocalListing
 from parallelrun_core.storage.path_rule import EVERYWHERE, PathRule, Places, resolve
 from parallelrun_core.storage.stores import storage_of
-from tests.cluster import Cluster
 from tests.integration.api.conftest import Site
 from tests.integration.api.server import ApiServer
+from tests.security import path_target
 from tests.security.attacks.paths import ATTACKS, submit
-from tests.security.local_store import LocalStore
 from tests.security.path_target import PathTarget
 
 BY_NAME = {attack.name: attack for attack in ATTACKS}
+check_attack = partial(path_target.check_attack, BY_NAME, has_store=True)
 HARD_LINK = "a hard link among the outputs"
 SYMBOLIC_LINK = "a symbolic link among the outputs"
 JOB = "job_0123456789abcdefghij"
@@ -28,27 +29,14 @@ JOB = "job_0123456789abcdefghij"
 
 @pytest.fixture(scope="module")
 def target() -> Iterator[PathTarget]:
-    with LocalStore() as store:
-        cluster = Cluster(api=True)
-        made = PathTarget(cluster, store)
-        with cluster:
-            yield made
+    with path_target.running(has_store=True) as target:
+        yield target
 
 
 @pytest.mark.integration
 @pytest.mark.parametrize("name", BY_NAME)
 def test_files_that_are_not_the_jobs_are_out_of_reach(name: str, target: PathTarget) -> None:
     assert BY_NAME[name].play(target) == ""
-
-
-def check_attack(name: str, without: str) -> None:
-    """Play an attack against a cluster without a mechanism."""
-    with LocalStore() as store:
-        cluster = Cluster(api=True, without=without)
-        made = PathTarget(cluster, store)
-        with cluster:
-            evidence = BY_NAME[name].play(made)
-            assert evidence == "", evidence
 
 
 @pytest.mark.integration

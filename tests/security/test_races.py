@@ -9,6 +9,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -24,9 +25,8 @@ from parallelrun_core.storage.interface import Version
 from parallelrun_core.storage.local.listing import LocalListing
 from parallelrun_core.storage.path_rule import PathRule, Places
 from parallelrun_core.storage.stores import storage_of
-from tests.cluster import Cluster
+from tests.security import path_target
 from tests.security.attacks.races import ATTACKS
-from tests.security.path_target import PathTarget
 
 SWAPS = 3000
 ATTEMPTS = 500  # on a busy machine the thread that swaps may do all of its swaps within few of them
@@ -240,17 +240,10 @@ def test_a_tables_log_that_becomes_a_link_while_it_is_copied(places: Path) -> No
 
 
 BY_NAME = {attack.name: attack for attack in ATTACKS}
+check_attack = partial(path_target.check_attack, BY_NAME, nodes=0)
 
 
 @pytest.mark.integration
 @pytest.mark.parametrize("name", BY_NAME)
 def test_races_of_a_submitter(name: str) -> None:
     check_attack(name)
-
-
-def check_attack(name: str, without: str = "") -> None:
-    """Play an attack against a cluster."""
-    cluster = Cluster(nodes=0, api=True, without=without)
-    target = PathTarget(cluster)
-    with cluster:
-        assert BY_NAME[name].play(target) == ""

@@ -3,43 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from parallelrun_core.code.dockerfile_check import check_dockerfile
 from parallelrun_core.errors import InvalidInput
-from tests.cluster import Cluster
 from tests.integration.api.conftest import Site
 from tests.integration.api.server import ApiServer
+from tests.security import path_target
 from tests.security.attacks import dockerfiles, requirements
 from tests.security.attacks.dockerfiles import FETCHING, OF_THE_MACHINE, WITH_MOUNTS
 from tests.security.path_target import PathTarget
 
 BY_NAME = {attack.name: attack for attack in [*requirements.ATTACKS, *dockerfiles.ATTACKS]}
+check_attack = partial(path_target.check_attack, BY_NAME)
 COMMIT = "0123456789" * 4
 
 
 @pytest.fixture(scope="module")
 def target() -> Iterator[PathTarget]:
-    cluster = Cluster(api=True)
-    made = PathTarget(cluster)
-    with cluster:
-        yield made
+    with path_target.running() as target:
+        yield target
 
 
 @pytest.mark.integration
 @pytest.mark.parametrize("name", BY_NAME)
 def test_what_is_installed_or_built_of_is_what_was_checked(name: str, target: PathTarget) -> None:
     assert BY_NAME[name].play(target) == ""
-
-
-def check_attack(name: str, without: str) -> None:
-    """Play an attack against a cluster without a mechanism."""
-    cluster = Cluster(api=True, without=without)
-    made = PathTarget(cluster)
-    with cluster:
-        assert BY_NAME[name].play(made) == ""
 
 
 @pytest.mark.integration

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,12 @@ from parallelrun_core.storage.path_rule import PathRule, Places
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.untrusted.document import MAX_DOCUMENT_BYTES
 from parallelrun_core.untrusted.paths import open_ordinary
-from tests.cluster import Cluster
+from tests.security import path_target
 from tests.security.attacks.special_files import ATTACKS
 from tests.security.path_target import PathTarget
 
 BY_NAME = {attack.name: attack for attack in ATTACKS}
+check_attack = partial(path_target.check_attack, BY_NAME)
 TABLES = "pipes, sockets, devices and files without an end as what jobs name"
 LINKS = "links of processes as what jobs name"
 AMONG = "links to pipes and devices among the inputs"
@@ -27,24 +29,14 @@ AMONG = "links to pipes and devices among the inputs"
 
 @pytest.fixture(scope="module")
 def target() -> Iterator[PathTarget]:
-    cluster = Cluster(api=True)
-    made = PathTarget(cluster)
-    with cluster:
-        yield made
+    with path_target.running() as target:
+        yield target
 
 
 @pytest.mark.integration
 @pytest.mark.parametrize("name", BY_NAME)
 def test_what_is_no_ordinary_file_keeps_no_service_busy(name: str, target: PathTarget) -> None:
     assert BY_NAME[name].play(target) == ""
-
-
-def check_attack(name: str, without: str) -> None:
-    """Play an attack against a cluster without a mechanism."""
-    cluster = Cluster(api=True, without=without)
-    made = PathTarget(cluster)
-    with cluster:
-        assert BY_NAME[name].play(made) == ""
 
 
 def test_only_an_ordinary_file_is_opened(tmp_path: Path) -> None:
