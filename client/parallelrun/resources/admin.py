@@ -1,4 +1,4 @@
-"""For operators of a server: who has used it, the room that is taken, and retention."""
+"""For operators of a server: who has used it, its disk usage, and pruning by the rules of retention."""
 
 from __future__ import annotations
 

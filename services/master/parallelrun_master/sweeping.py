@@ -1,4 +1,4 @@
-"""Sweeps of retention: a master starts a process for one when that is due, or somebody has asked for it.
+"""Sweeps of retention, which prune: a master starts a process for one when that is due, or somebody has asked for it.
 
 All masters of a cluster may do so: the process takes a lock on the volume, and does nothing if another one has it.
 """

@@ -1,4 +1,4 @@
-"""Deletion and retention: which jobs, snapshots, uploads and records of a root folder are kept, and how others go.
+"""Retention and pruning: which jobs, snapshots, uploads and records of a root folder are kept, and how others go.
 
 rules.py        how long and how much is kept: an operator's decision
 policy.py       which jobs go, which are noticed before, and what is kept because others refer to it; no I/O

@@ -1,4 +1,4 @@
-"""The things besides jobs that a sweep removes: snapshots, files of assets, versions of assets, steps for reuse, and
+"""The things besides jobs that a sweep prunes: snapshots, files of assets, versions of assets, steps for reuse, and
 uploaded files."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The policy of retention: which jobs go by which rule, when that is noted on them, and what is kept for others.
+"""The policy of retention: which jobs are pruned by which rule, when that is noted on them, and what others need.
 
 A pipeline and the jobs of its steps are one unit: they go together. Nothing here reads or writes; a sweep
 (`sweep.py`) and a benchmark that plays a year call the same functions.

@@ -1,4 +1,4 @@
-"""Sweeps over a root folder: mark what is needed, notify, rename, check again, remove.
+"""Sweeps that prune a root folder: mark what is needed, notify, rename, check again, remove.
 
     1  what an earlier sweep has set aside and not removed takes part in 5 and 6
     2  measure all jobs, read all documents, and plan

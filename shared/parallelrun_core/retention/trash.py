@@ -1,4 +1,4 @@
-"""Taking away a file or folder so that a process may be killed at any step: first it gets another name beside its own,
+"""Deletion of a file or folder so that a process may be killed at any step: first it gets another name beside its own,
 then all of it is removed. Whoever finds such a name later finishes that, or gives the old name back.
 """
 

@@ -1,4 +1,4 @@
-"""The `notify` of a job: who is told when it has ended."""
+"""The `notify` of a job: the webhook that is called when it has ended."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Leasing: what a turn of an agent says and brings, and the limits of a job's queue. Plain data: nothing here knows
-Redis."""
+"""Leases of mini-batches: what a turn of an agent says and brings, and the limits of a job's queue. Plain data: nothing
+here knows Redis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""For operators: the room that is taken, and retention."""
+"""For operators: the disk usage by kind and job, and pruning by the rules of retention."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Retention as the API shows it."""
+"""Retention as the API shows it: disk usage, and what a prune removes."""
 
 from __future__ import annotations
 

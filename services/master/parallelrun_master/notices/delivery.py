@@ -1,4 +1,4 @@
-"""The process that sends notices: `python -m parallelrun_master.notices.delivery`, with an `NoticeOrder` on stdin.
+"""The process that sends webhooks: `python -m parallelrun_master.notices.delivery`, with a `NoticeOrder` on stdin.
 
 Names are looked up, and TLS is negotiated, for as long as that takes; the master ends a process that takes too long.
 Nothing is lost then: what was not noted as delivered is owed.

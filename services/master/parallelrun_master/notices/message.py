@@ -1,4 +1,4 @@
-"""Notices: what one says, and how it is signed, as https://www.standardwebhooks.com describes, whose libraries check
+"""The content of a webhook, and how it is signed, as https://www.standardwebhooks.com describes, whose libraries check
 it.
 
 Pure: the same end gives the same body, however often it is sent.

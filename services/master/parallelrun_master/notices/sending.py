@@ -1,4 +1,4 @@
-"""The request of a notice, to an address that was checked: what is looked up is what is connected to.
+"""The request of a webhook, to an address that was checked: what is looked up is what is connected to.
 
 Redirects are not followed, and no proxy of the environment is asked: both would lead elsewhere.
 """

@@ -1,4 +1,4 @@
-"""The outbox of ends of jobs: a request to the URL that wants to know (`parallelrun_master.notices`), and its trace to
+"""The outbox of ends of jobs: a webhook to the URL that wants to know (`parallelrun_master.notices`), and its trace to
 a collector (`parallelrun_master.traces`).
 
 entries.py    who gets the end of a job, and a small file on the volume for each, in one folder for each kind: written

@@ -1,4 +1,4 @@
-"""An entry of the outbox, as the process has it that sees to it."""
+"""Delivery of one entry of the outbox: the end that is meant, counted attempts, and when to try again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Delivery of notices: the addresses they may go to, and when one is sent again. Pure."""
+"""Delivery of webhooks: the addresses they may go to, and when one is sent again. Pure."""
 
 from __future__ import annotations
 
