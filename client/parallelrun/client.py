@@ -16,15 +16,14 @@ from urllib.parse import urlsplit
 
 from parallelrun.errors import ConnectionFailed
 from parallelrun.http.transport import RetryPolicy, Transport
-from parallelrun.resources.admin import Admin, Usage
 from parallelrun.resources.assets import Assets
 from parallelrun.resources.batch_endpoints import BatchDeployments, BatchEndpoints
+from parallelrun.resources.cluster import Admin, Nodes, Usage
 from parallelrun.resources.computes import Computes
 from parallelrun.resources.datastores import Datastores
 from parallelrun.resources.jobs import Jobs
 from parallelrun.resources.limits import Limits, Quotas
 from parallelrun.resources.logs import JobLogs
-from parallelrun.resources.nodes import Nodes
 from parallelrun.resources.outputs import JobOutputs
 from parallelrun.resources.pictures import Pictures
 from parallelrun.resources.schedules import Schedules

@@ -35,6 +35,8 @@ PRIVATE_FOLDER: Final = 0o700
 """Of what only the services need. An agent whose workers are other users opens a job's folder to those of that job."""
 _WAY_THROUGH: Final = 0o711
 _OF_GROUPING: Final = ("shuffled.", "shuffling.", "removed.shuffling.")
+_FIRST_OUTBOXES: Final = ("notices", "traces")
+_OUTBOX: Final = "outbox-"
 _RESULT: Final = re.compile(r"result.*\.json")
 _GENERATION: Final = re.compile(r"(?:reopened|result)\.([0-9]+)\.json")
 
@@ -330,14 +332,19 @@ def code_store(root: Path) -> Path:
     return root / "code"
 
 
-def notices_of(root: Path) -> Path:
-    """The folder of the notices of ends of jobs that are owed; there with the first of them."""
-    return root / "notices"
+def outbox_of(root: Path, destination: str) -> Path:
+    """The folder of the ends of jobs that are owed to a destination; there with the first of them."""
+    return root / (destination if destination in _FIRST_OUTBOXES else f"{_OUTBOX}{destination}")
 
 
-def traces_of(root: Path) -> Path:
-    """Return the folder of the traces of jobs that have ended, and are not sent yet."""
-    return root / "traces"
+def outboxes_of(root: Path) -> list[Path]:
+    """The folders of the ends of jobs that are owed, to whatever destination."""
+    return [path for path in root.iterdir() if is_outbox(path.name)]
+
+
+def is_outbox(name: str) -> bool:
+    """Return whether a folder of the root folder with this name has ends of jobs that are owed."""
+    return name in _FIRST_OUTBOXES or name.startswith(_OUTBOX)
 
 
 def schedules_of(root: Path) -> Path:

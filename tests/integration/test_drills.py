@@ -47,6 +47,7 @@ KINDS = {
     "a type of asset": ["parallelrun_core/assets/kinds/poem.py"],
     "what the adviser finds": ["parallelrun_core/adviser/findings/moon.py"],
     "a kind of trigger of schedules": ["parallelrun_core/schedules/triggers/tide.py"],
+    "a destination of ends of jobs": ["parallelrun_master/destinations/bell.py"],
     "what `parallelrun doctor` checks": ["parallelrun/doctor/moon.py", "parallelrun_core/checks/orbit.py"],
 }
 """The modules that are dropped in for each row of "Where a change begins" that says "nothing else"."""
@@ -166,6 +167,42 @@ def test_a_kind_of_trigger_is_defined_due_and_told_in_words(
         schedule: dict[str, Any] = api.get("/v1/schedules/wet").json()
     assert schedule["trigger"] == {**trigger}
     assert schedule["next"][:2] == ["2030-01-01T00:00:00Z", "2030-01-01T12:25:00Z"]
+
+
+def test_a_destination_is_told_of_the_ends_of_those_jobs_that_want_it(
+    dropped: Callable[[str], Copy], tmp_path: Path, redis: Redis, redis_url: str
+) -> None:
+    program = f"""
+import time
+from pathlib import Path
+from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobRecord, JobResult
+from parallelrun_core.layout import outbox_of
+from parallelrun_core.retention.references import References
+from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState
+from parallelrun_master.destinations import destinations_of
+from parallelrun_master.main import Master
+from parallelrun_master.outbox.entries import enqueue, owed
+from parallelrun_master.settings import MasterSettings
+
+settings = MasterSettings(root=Path({str(tmp_path / "root")!r}), redis_url={redis_url!r})
+for job_id, tags in (("job_00000000000000000001", {{"bell": "on"}}), ("job_00000000000000000002", {{}})):
+    folder = JobFolder(settings.root, job_id)
+    folder.create(JobRecord(job_id=job_id, submitted=1.0, code="", spec={{"tags": tags}}))
+    for notes in destinations_of(folder, folder.record(), 0, None):
+        enqueue(notes, job_id, 0)
+    folder.conclude(JobResult(job_id=job_id, state=JobState.COMPLETED, started=2.0, ended=3.0, progress=Progress()))
+references = References(settings.root)
+references.read_documents()
+assert list(references.jobs) == ["job_00000000000000000001"], "it is kept while it is owed"
+master, until = Master(settings), time.monotonic() + 60
+while owed(outbox_of(settings.root, "bell")) and time.monotonic() < until:
+    master._tell()
+    time.sleep(0.05)  # the process that delivers gives no sign
+print(*(path.name for path in settings.root.glob("rung.*")))
+"""
+    assert dropped("a destination of ends of jobs").run("-c", program) == "rung.job_00000000000000000001\n"
 
 
 def test_a_finding_is_part_of_the_advice(dropped: Callable[[str], Copy]) -> None:

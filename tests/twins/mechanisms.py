@@ -269,11 +269,11 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "web.redirects": (Step("parallelrun_core.storage.objects.web:_next_place", stand_ins.wherever_it_says),),
     "web.addresses": (Step("parallelrun_core.storage.objects.web:refusal_to_read", always("")),),
     # What keeps notices from addresses where only machines themselves have business.
-    "notices.addresses": (Step("parallelrun_master.notices.sending:refusal", always("")),),
+    "notices.addresses": (Step("parallelrun_master.destinations.notices.sending:refusal", always("")),),
     # What keeps services from filling a disk to the last byte.
     "disk.floor": (Step("parallelrun_core.folder.disk_floor:DiskFloor.problem", always("")),),
     # What makes the end of a job known to masters that still have to send its trace.
-    "traces.owed": (Step("parallelrun_master.outbox.entries:_is_traced", always(False)),),
+    "traces.owed": (Step("parallelrun_master.destinations.traces:is_wanted", always(False)),),
     # What hides secrets in traces.
     "traces.masked": (Step("parallelrun_core.wire.masking:Mask.printable", lambda _, text: text),),
     # The library for traces, which is an extra: without it, all else is as ever.

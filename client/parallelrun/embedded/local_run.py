@@ -33,7 +33,7 @@ from parallelrun.progress.summary import headline
 from parallelrun.resources.watch import watch
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
 from parallelrun_core.intake.reading import Reading
-from parallelrun_core.layout import asset_store, traces_of
+from parallelrun_core.layout import asset_store, outbox_of
 from parallelrun_core.limits.definition import limit_catalog, limit_of
 from parallelrun_core.problems import Problems
 from parallelrun_core.service.state_folder import state_folder
@@ -355,7 +355,7 @@ def wait_for_traces(root: Path, most_s: float) -> bool:
     Args:
         root: the folder that the services share.
     """
-    notes, until = traces_of(root), time.monotonic() + most_s
+    notes, until = outbox_of(root, "traces"), time.monotonic() + most_s
     with suppress(KeyboardInterrupt):
         while notes.is_dir() and any(notes.iterdir()) and time.monotonic() < until:
             time.sleep(_POLL_EVERY_S)  # who sends them gives no sign

@@ -69,7 +69,7 @@ def pages(
 
 
 class Resource:
-    """What a server has of one subject: the requests for it, whose answers become objects."""
+    """The requests for one subject of a server, whose answers become objects."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

@@ -20,7 +20,7 @@ from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
 from parallelrun_core.hosting.health import serve_health
 from parallelrun_core.hosting.storage_totals import StorageTotals
 from parallelrun_core.intake.reopening import is_forgotten, queue_again
-from parallelrun_core.layout import job_ids, notices_of, schedules_of, traces_of
+from parallelrun_core.layout import job_ids, schedules_of
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.process import StopSignal, hide_memory
 from parallelrun_core.store.connection import connect, server_run_id, without_password
@@ -30,12 +30,15 @@ from parallelrun_core.store.rq.entries import LEAD
 from parallelrun_core.store.rq.wake import ask_for_leader, waiting_for_leader
 from parallelrun_core.store.rq.workers import RqWorkers
 from parallelrun_core.wire.leasing import longest_ms
+from parallelrun_master.destinations import deliveries
 from parallelrun_master.leader_process import lead, warm_up
 from parallelrun_master.settings import MasterSettings
 from parallelrun_master.sweeping import Sweeping
 from parallelrun_master.unreadable_job import fail_unreadable_job
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from parallelrun_master.outbox.watch import Watch
     from parallelrun_master.schedules.firing import Firing
 
@@ -56,11 +59,9 @@ class Master:
         self._skipped = SkippedJobs(settings.root)
         self._damaged_since: dict[str, float] = {}
         self._firing: Firing | None = None
-        self._watches: dict[str, Watch] = {}
+        self._watches: dict[Path, Watch] = {}
         self._sweeping = Sweeping(settings)
-        self._notes = {"notices": notices_of(settings.root)}
-        if (tracing := settings.tracing()) is not None and not tracing.problem:
-            self._notes["traces"] = traces_of(settings.root)
+        self._deliveries = deliveries(settings)
 
     def check(self) -> None:
         """Register the jobs that Redis has forgotten, ask for a leader for every job without one, and make those that
@@ -89,16 +90,15 @@ class Master:
             self._firing.check()
 
     def _tell(self) -> None:
-        """Tell those of ended jobs who want to know, and send the traces of these."""
-        for subject, notes in self._notes.items():
-            if subject not in self._watches and notes.is_dir():  # most clusters have nobody to tell
+        """Deliver the ends of jobs to whoever wants to know: webhooks, traces."""
+        for notes, module in self._deliveries.items():
+            if notes not in self._watches and notes.is_dir():  # most clusters have nobody to tell
                 from parallelrun_master.outbox.watch import Watch
 
-                module = f"parallelrun_master.{subject}.delivery"
                 order = partial(import_module(module).order_of, self._settings)
-                self._watches[subject] = Watch(notes, self._registry, module, order)
-            if subject in self._watches:
-                self._watches[subject].check()
+                self._watches[notes] = Watch(notes, self._registry, module, order)
+            if notes in self._watches:
+                self._watches[notes].check()
 
     def _register_forgotten(self) -> None:
         """Register jobs with a folder and no result, if this Redis doesn't know them or knows an earlier end."""

@@ -15,7 +15,8 @@ from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.turns import wake
 from parallelrun_core.wire.states import JobState
-from parallelrun_master.outbox.entries import destinations_of, enqueue
+from parallelrun_master.destinations import destinations_of
+from parallelrun_master.outbox.entries import enqueue
 from parallelrun_master.policy.setbacks import damage
 
 if TYPE_CHECKING:

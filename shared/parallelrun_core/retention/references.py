@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Final
 
 from parallelrun_core.ids import JOB_ID
-from parallelrun_core.layout import asset_store, blobstore_of, notices_of, traces_of, uploads_of
+from parallelrun_core.layout import asset_store, blobstore_of, is_outbox, outboxes_of, uploads_of
 
 _JOB: Final = re.compile(JOB_ID.encode())
 _HASH: Final = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 _DEFAULT_DATASTORE: Final = re.compile(rb'workspaceblobstore/paths/([^"\\]*)')
 _NOT_DOCUMENTS: Final = frozenset(
-    {"jobs", "code", "asset_files", "reuse", "keys", "uploads", "blobstore", "azure", "retention", "notices", "traces"}
+    {"jobs", "code", "asset_files", "reuse", "keys", "uploads", "blobstore", "azure", "retention"}
 )
 _NO_REFERENCES: Final = frozenset({"fires", "chosen", "archived"})
 """Folders of documents that say what has happened, and need nothing of it."""
@@ -66,7 +66,7 @@ class References:
             self.hashes |= hashes_in(text)
             (self.asset_texts if path.is_relative_to(asset_store(self.root)) else self.texts).append(text)
             self._add_paths(text)
-        for outbox in (notices_of(self.root), traces_of(self.root)):
+        for outbox in outboxes_of(self.root):
             for name in _names(outbox):
                 for job_id in jobs_in(os.fsencode(name)):
                     self.jobs.setdefault(job_id, f"{outbox.name}/{name}")
@@ -109,11 +109,8 @@ def documents_of(root: Path) -> Iterator[Path]:
     """The files of a root folder that are documents: all but jobs, snapshots and users' files."""
     for current, folders, names in os.walk(root):
         top = Path(current) == root
-        folders[:] = sorted(
-            name
-            for name in folders
-            if name[0] != "." and name not in _NO_REFERENCES and not (top and name in _NOT_DOCUMENTS)
-        )
+        skipped = {name for name in folders if top and (name in _NOT_DOCUMENTS or is_outbox(name))} | _NO_REFERENCES
+        folders[:] = sorted(name for name in folders if name[0] != "." and name not in skipped)
         for name in sorted(names):
             path = Path(current, name)
             if name[0] != "." and path.is_file() and path.stat().st_size <= _MOST_BYTES:

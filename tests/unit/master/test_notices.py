@@ -14,15 +14,15 @@ import pytest
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.ids import new_job_id
-from parallelrun_core.layout import notices_of
+from parallelrun_core.layout import outbox_of
 from parallelrun_core.spec.notify import checked_url
 from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
-from parallelrun_master.notices import delivery, sending
-from parallelrun_master.notices.delivery import NoticeDelivery, NoticeOrder
-from parallelrun_master.notices.message import KeyUnusable, headers, key_of
-from parallelrun_master.notices.sending import NotDelivered, post
+from parallelrun_master.destinations.notices import delivery, sending
+from parallelrun_master.destinations.notices.delivery import NoticeDelivery, NoticeOrder
+from parallelrun_master.destinations.notices.message import KeyUnusable, headers, key_of
+from parallelrun_master.destinations.notices.sending import NotDelivered, post
 from parallelrun_master.outbox.entries import attempts_of, enqueue, owed, taken
 from parallelrun_master.outbox.watch import Watch
 from parallelrun_master.policy.notices import GIVE_UP_S, Allowed, key_file, pause_s, refusal
@@ -180,7 +180,7 @@ class Ended:
         self.folder = JobFolder(root, self.job_id)
         spec: dict[str, Any] = {"name": "words", "notify": {"url": url, **notify}}
         self.folder.create(JobRecord(job_id=self.job_id, submitted=1.0, code="", spec=spec))
-        enqueue(notices_of(root), self.job_id, 0)
+        enqueue(outbox_of(root, "notices"), self.job_id, 0)
         if is_recorded:
             self.record()
 
@@ -231,7 +231,7 @@ def test_a_notice_says_how_the_job_has_ended_and_is_signed(tmp_path: Path, secre
     assert (data["job_id"], data["name"], data["ended"]) == (job.job_id, "words", "1970-01-01T00:00:03.500Z")
     assert data["failure"] == {"code": "ERROR_THRESHOLD", "summary": "too many"}
     assert data["progress"]["failed"] == 1
-    assert owed(notices_of(tmp_path)) == []
+    assert owed(outbox_of(tmp_path, "notices")) == []
     assert "attempt 1: delivered, answered with 200" in job.said
 
 
@@ -239,7 +239,7 @@ def test_what_nobody_accepts_is_sent_again_when_it_is_due(tmp_path: Path) -> Non
     with Receiver(500, 200) as receiver:
         job = Ended(tmp_path, receiver.url)
         job.deliver(now=100.0)
-        attempts = attempts_of(notices_of(tmp_path), job.name)
+        attempts = attempts_of(outbox_of(tmp_path, "notices"), job.name)
         assert attempts is not None
         assert attempts.count == 1
         assert 100.0 <= attempts.first_at < 105.0
@@ -249,7 +249,7 @@ def test_what_nobody_accepts_is_sent_again_when_it_is_due(tmp_path: Path) -> Non
 
     first, second = receiver.told
     assert (first.body, first.headers["webhook-id"]) == (second.body, second.headers["webhook-id"])
-    assert owed(notices_of(tmp_path)) == []
+    assert owed(outbox_of(tmp_path, "notices")) == []
     assert "not delivered: it was answered with 500; again in" in job.said
 
 
@@ -264,7 +264,7 @@ def test_an_attempt_is_written_down_before_it_is_made(tmp_path: Path, monkeypatc
     for attempt in (1, 2):
         with pytest.raises(KeyboardInterrupt):
             job.deliver(now=100.0 * attempt)
-        attempts = attempts_of(notices_of(tmp_path), job.name)
+        attempts = attempts_of(outbox_of(tmp_path, "notices"), job.name)
         assert attempts is not None
         assert (attempts.count, attempts.next_at > 100.0 * attempt + 0.5) == (attempt, True)
         job.deliver(now=100.0 * attempt)  # not yet
@@ -277,7 +277,7 @@ def test_after_a_day_or_when_it_is_never_wanted_a_notice_is_given_up(tmp_path: P
         late.deliver(now=200.0 + GIVE_UP_S)
         unwanted.deliver()
 
-    assert owed(notices_of(tmp_path)) == []
+    assert owed(outbox_of(tmp_path, "notices")) == []
     assert late.said.splitlines()[-1].endswith("given up")
     assert unwanted.said.splitlines()[-1].endswith("given up")
 
@@ -286,7 +286,7 @@ def test_a_notice_that_is_to_be_signed_is_never_sent_unsigned(tmp_path: Path, se
     with Receiver() as receiver:
         job = Ended(tmp_path, receiver.url, secret="other")
         job.deliver(secrets_dir=secrets_dir)
-        assert owed(notices_of(tmp_path)) == [job.name]
+        assert owed(outbox_of(tmp_path, "notices")) == [job.name]
         assert "webhooks/127.0.0.1/other" in job.said
         Ended(tmp_path, receiver.url, secret="pager").deliver()
         assert not receiver.told
@@ -320,7 +320,7 @@ def test_the_key_of_one_receiver_signs_nothing_for_another(tmp_path: Path, secre
 
 
 def test_first_what_is_due_for_longest_and_of_one_job_the_earlier_end(tmp_path: Path) -> None:
-    watch = Watch(notices_of(tmp_path), cast("Any", None), "", lambda names, now: b"")
+    watch = Watch(outbox_of(tmp_path, "notices"), cast("Any", None), "", lambda names, now: b"")
     one, other = sorted((new_job_id(), new_job_id()))
     names = [f"{other}.0", f"{one}.10", f"{one}.2", f"{one}.1"]
     watch._due = {f"{one}.1": 7.0}
@@ -340,7 +340,7 @@ def test_an_end_that_is_not_recorded_yet_is_waited_for(tmp_path: Path) -> None:
 def test_two_masters_send_a_notice_once_and_half_a_note_is_none(tmp_path: Path) -> None:
     with Receiver() as receiver:
         job = Ended(tmp_path, receiver.url)
-        with taken(notices_of(tmp_path), job.name) as held:
+        with taken(outbox_of(tmp_path, "notices"), job.name) as held:
             assert held is not None
             job.deliver()
             assert not receiver.told
@@ -356,7 +356,7 @@ def test_a_job_that_can_not_be_read_is_asked_for_again_later(tmp_path: Path) -> 
         record = job.folder.layout.record.read_bytes()
         job.folder.layout.record.write_bytes(b"{")
         job.deliver(now=100.0)
-        attempts = attempts_of(notices_of(tmp_path), job.name)
+        attempts = attempts_of(outbox_of(tmp_path, "notices"), job.name)
         assert attempts is not None
         assert (attempts.count, attempts.next_at > 1000) == (0, True)
         job.folder.layout.record.write_bytes(record)
@@ -369,4 +369,4 @@ def test_the_notice_of_a_job_that_is_gone_is_forgotten(tmp_path: Path) -> None:
         job = Ended(tmp_path, receiver.url)
         job.folder.layout.record.unlink()
         job.deliver()
-        assert (owed(notices_of(tmp_path)), receiver.told) == ([], [])
+        assert (owed(outbox_of(tmp_path, "notices")), receiver.told) == ([], [])

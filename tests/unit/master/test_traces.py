@@ -17,18 +17,19 @@ from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord, JobResult, Parent, Reopening
 from parallelrun_core.folder.term_log import open_term
 from parallelrun_core.ids import new_job_id
-from parallelrun_core.layout import RETRIES, Logs, traces_of
+from parallelrun_core.layout import RETRIES, Logs, outbox_of
 from parallelrun_core.tracing.sampling import Sampler
 from parallelrun_core.tracing.switch import Tracing
 from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.outcome import Failure, encode_all
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
-from parallelrun_master.outbox.entries import attempts_of, destinations_of, enqueue, owed
+from parallelrun_master.destinations import destinations_of
+from parallelrun_master.destinations.traces.delivery import TraceDelivery, TraceOrder
+from parallelrun_master.destinations.traces.exporting import Exporter
+from parallelrun_master.outbox.entries import attempts_of, enqueue, owed
 from parallelrun_master.policy.notices import GIVE_UP_S
 from parallelrun_master.policy.traced_tries import chosen
-from parallelrun_master.traces.delivery import TraceDelivery, TraceOrder
-from parallelrun_master.traces.exporting import Exporter
 from tests.otlp import Collector, Received, black_hole
 from tests.unit.core.factories import outcome
 
@@ -61,7 +62,7 @@ class Ended:
         if not spec.get("steps"):
             self._run(tries)
         failure = JobFailure(code="ERROR_THRESHOLD", summary=f"it said {SECRET}") if state is JobState.FAILED else None
-        enqueue(traces_of(root), self.folder.job_id, 0)
+        enqueue(outbox_of(root, "traces"), self.folder.job_id, 0)
         self.folder.conclude(
             JobResult(
                 job_id=self.folder.job_id, state=state, started=BEGUN + 1, ended=BEGUN + 60, failure=failure,
@@ -141,13 +142,13 @@ def test_a_trace_tells_how_the_job_went(tmp_path: Path, monkeypatch: pytest.Monk
     assert (first.attributes["parallelrun.try.result"], first.error) == ("done", None)
     assert len({each.span_id for each in spans}) == len(spans)
     assert {each.trace_id for each in spans} == {root.trace_id}
-    assert owed(traces_of(tmp_path)) == []
+    assert owed(outbox_of(tmp_path, "traces")) == []
 
 
 def test_a_trace_that_is_sent_twice_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     job = Ended(tmp_path)
     first = sent(job, monkeypatch)
-    enqueue(traces_of(tmp_path), job.folder.job_id, 0)
+    enqueue(outbox_of(tmp_path, "traces"), job.folder.job_id, 0)
     assert sent(job, monkeypatch) == first
 
 
@@ -211,13 +212,13 @@ def test_what_a_collector_refuses_is_sent_again(tmp_path: Path, monkeypatch: pyt
     with Collector(400, 200) as collector:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
         job.deliver(now=100.0)
-        attempts = attempts_of(traces_of(tmp_path), job.name)
+        attempts = attempts_of(outbox_of(tmp_path, "traces"), job.name)
         assert attempts is not None
         job.deliver(now=attempts.next_at - 60)
         assert len(collector.requests) == 1
         job.deliver(now=attempts.next_at)
         assert only(collector.spans, "job words").end == BEGUN + 60
-    assert owed(traces_of(tmp_path)) == []
+    assert owed(outbox_of(tmp_path, "traces")) == []
 
 
 def test_a_collector_that_never_answers_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,12 +227,12 @@ def test_a_collector_that_never_answers_is_asked_once(tmp_path: Path, monkeypatc
     with black_hole() as url:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
         jobs[0].deliver(*jobs[1:], now=100.0)
-        counts = [attempts_of(traces_of(tmp_path), job.name) for job in jobs]
+        counts = [attempts_of(outbox_of(tmp_path, "traces"), job.name) for job in jobs]
         assert [(each.count, each.next_at > 100) for each in counts if each is not None] == [
             (1, True), (0, True), (0, True), (0, True),
         ]  # fmt: skip
         jobs[0].deliver(now=200.0 + GIVE_UP_S)
-    assert jobs[0].name not in owed(traces_of(tmp_path))
+    assert jobs[0].name not in owed(outbox_of(tmp_path, "traces"))
 
 
 def test_a_job_whose_records_are_damaged_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,7 +244,7 @@ def test_a_job_whose_records_are_damaged_is_given_up(tmp_path: Path, monkeypatch
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
         job.deliver(other)
     assert {each.attributes["parallelrun.job.id"] for each in collector.named("job words")} == {other.folder.job_id}
-    assert owed(traces_of(tmp_path)) == []
+    assert owed(outbox_of(tmp_path, "traces")) == []
 
 
 def cannot_be_read(name: str, times: int, error: Exception) -> Any:
@@ -271,11 +272,11 @@ def test_what_cannot_be_read_for_a_while_is_sent_later(
         with cannot_be_read(str(job.folder.layout.reopening(1)), 1, kind("not now")):
             job.deliver(other, now=100.0)
         assert [each.attributes["parallelrun.job.id"] for each in collector.named("job words")] == [other.folder.job_id]
-        attempts = attempts_of(traces_of(tmp_path), job.name)
+        attempts = attempts_of(outbox_of(tmp_path, "traces"), job.name)
         assert attempts is not None
         job.deliver(now=attempts.next_at)
         assert len(collector.named("job words")) == 2
-    assert owed(traces_of(tmp_path)) == []
+    assert owed(outbox_of(tmp_path, "traces")) == []
 
 
 def test_what_can_never_be_read_is_given_up_after_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,9 +285,9 @@ def test_what_can_never_be_read_is_given_up_after_a_day(tmp_path: Path, monkeypa
     with Collector() as collector, cannot_be_read(str(job.folder.layout.reopening(1)), 2, ValueError("never")):
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
         job.deliver(now=100.0)
-        assert owed(traces_of(tmp_path)) == [job.name]
+        assert owed(outbox_of(tmp_path, "traces")) == [job.name]
         job.deliver(now=200.0 + GIVE_UP_S)
-    assert owed(traces_of(tmp_path)) == []
+    assert owed(outbox_of(tmp_path, "traces")) == []
     assert not collector.requests
 
 
@@ -297,7 +298,7 @@ def test_an_end_that_the_volume_does_not_give_is_read_later(tmp_path: Path, monk
         with cannot_be_read(str(job.folder.layout.result(0)), 1, OSError(EIO, "not now")):
             job.deliver(other, now=100.0)
         assert [each.attributes["parallelrun.job.id"] for each in collector.named("job words")] == [other.folder.job_id]
-        attempts = attempts_of(traces_of(tmp_path), job.name)
+        attempts = attempts_of(outbox_of(tmp_path, "traces"), job.name)
         assert attempts is not None
         job.deliver(now=attempts.next_at)
         assert len(collector.named("job words")) == 2
@@ -312,12 +313,12 @@ def test_the_trace_of_a_step_is_owed_while_its_pipeline_cannot_be_read(
     step = Ended(tmp_path, parent=Parent(job_id=pipeline.folder.job_id, step="count", owner=pipeline.folder.job_id))
     record, sampler = step.folder.record(), Sampler(share=share)
     with cannot_be_read(str(pipeline.folder.layout.record), 1, OSError(EIO, "not now")):
-        assert destinations_of(step.folder, record, 0, Tracing(sampler=sampler)) == [traces_of(tmp_path)]
+        assert destinations_of(step.folder, record, 0, Tracing(sampler=sampler)) == [outbox_of(tmp_path, "traces")]
     with Collector() as collector:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
         step.deliver(sampler=sampler)
         assert bool(collector.requests) == is_sent
-    assert step.name not in owed(traces_of(tmp_path))
+    assert step.name not in owed(outbox_of(tmp_path, "traces"))
 
 
 def tries(count: int, **values: Any) -> Any:

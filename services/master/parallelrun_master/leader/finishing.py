@@ -23,11 +23,12 @@ from parallelrun_core.store.turns import wake
 from parallelrun_core.wire.ending import what_failed
 from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.states import JobState
+from parallelrun_master.destinations import destinations_of
 from parallelrun_master.leader.job_context import JobContext
 from parallelrun_master.leader.leftovers import JobLeftovers
 from parallelrun_master.leader.output_requests import OutputRequests
 from parallelrun_master.ledger.ledger import Ledger
-from parallelrun_master.outbox.entries import destinations_of, enqueue
+from parallelrun_master.outbox.entries import enqueue
 from parallelrun_master.planning.leftover_warnings import SKIPPED
 from parallelrun_master.planning.shuffling import discard
 from parallelrun_master.policy.thresholds import over_threshold

@@ -3,22 +3,47 @@
 from __future__ import annotations
 
 import secrets
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
+
+import msgspec
 
 from parallelrun_core.documents.schema import decode
 from parallelrun_core.errors import NotFound, ParallelRunError
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord, JobResult
-from parallelrun_core.service.telemetry import logger
+from parallelrun_core.service import telemetry
+from parallelrun_core.service.process import die_with_parent
 from parallelrun_master.outbox.entries import OutboxEntry, job_of, taken
 from parallelrun_master.policy.notices import LONGEST_PAUSE_S, pause_s
 
 _UNTIL_ENDED_S: Final = 2.0
+
+
+class Order(msgspec.Struct, kw_only=True, frozen=True):
+    """An order of a master to deliver entries, as the process reads it from its stdin."""
+
+    root: str
+    log_format: str
+    now: float
+    """By Redis' clock."""
+    names: list[str]
+
+
+_Order = TypeVar("_Order", bound=Order)
+
+
+def carry_out(kind: type[_Order], deliver: Callable[[_Order], None]) -> None:
+    """Read the order that is on stdin, and deliver what it names."""
+    die_with_parent()
+    order = msgspec.json.decode(sys.stdin.buffer.read(), type=kind)
+    telemetry.configure("master", log_format=order.log_format)
+    deliver(order)
 
 
 class Clock:
@@ -89,7 +114,7 @@ def due_end(root: Path, notes: Path, name: str, clock: Callable[[], float]) -> I
             owed.note()
             yield None
         except (ParallelRunError, OSError) as error:  # of a newer release, or the volume may give it back
-            logger().warning("end_unreadable", job_id=job_id, reason=str(error))
+            telemetry.logger().warning("end_unreadable", job_id=job_id, reason=str(error))
             owed.attempts.next_at = clock() + LONGEST_PAUSE_S
             owed.note()
             yield None

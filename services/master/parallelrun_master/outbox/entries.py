@@ -1,4 +1,4 @@
-"""Entries of the outbox: a file for each end of a job, by job and generation, in a folder for each kind."""
+"""Entries of the outbox: a file for each end of a job, by job and generation, in a folder for each destination."""
 
 from __future__ import annotations
 
@@ -12,13 +12,8 @@ from typing import Final
 import msgspec
 
 from parallelrun_core.durable_files import sync_folder
-from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
-from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.folder.job_span import span_of
-from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.ids import is_job_id
-from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER, notices_of, traces_of
-from parallelrun_core.tracing.switch import Tracing
+from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER
 
 _NOTE_BYTES: Final = 128
 
@@ -68,7 +63,7 @@ def attempts_of(notes: Path, name: str) -> Attempts | None:
 
 
 class OutboxEntry:
-    """A that nobody else sees to meanwhile."""
+    """An entry that nobody else sees to meanwhile."""
 
     def __init__(self, path: Path, fd: int) -> None:
         self._path, self._fd = path, fd
@@ -108,23 +103,3 @@ def _decoded(text: bytes) -> Attempts:
     with suppress(msgspec.DecodeError):
         return msgspec.json.decode(text, type=Attempts)
     return Attempts()
-
-
-def destinations_of(folder: JobFolder, record: JobRecord, generation: int, tracing: Tracing | None) -> list[Path]:
-    """The folders of notes in which the end of this generation of a job belongs."""
-    destinations = {
-        notices_of(folder.root): bool(record.spec.get("notify")),
-        traces_of(folder.root): _is_traced(folder, record, generation, tracing),
-    }
-    return [notes for notes, is_wanted in destinations.items() if is_wanted]
-
-
-def _is_traced(folder: JobFolder, record: JobRecord, generation: int, tracing: Tracing | None) -> bool:
-    if tracing is None or tracing.problem:
-        return False
-    try:
-        return span_of(folder, record, generation, tracing.sampler).own.is_sampled
-    except (NotFound, CorruptLog):
-        return False
-    except (NewerSchema, OSError):  # of the pipeline's record: whoever sends it will know
-        return True

@@ -19,7 +19,7 @@ from parallelrun_core.spec.later_inputs import StepOutput
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.tracing.switch import Tracing
 from parallelrun_core.wire.states import JobState, StepState
-from parallelrun_master.outbox.entries import destinations_of
+from parallelrun_master.destinations import destinations_of
 from parallelrun_master.pipelines.condition_values import truth_of, truths
 from parallelrun_master.pipelines.ending import Ending
 from parallelrun_master.pipelines.gathering import gather

@@ -1,4 +1,4 @@
-"""The process that sends traces: `python -m parallelrun_master.traces.delivery`, with an `TraceOrder` on stdin.
+"""The process that sends traces, with a `TraceOrder` on stdin.
 
 A collector that is away keeps only this process waiting, for the time that OTEL_EXPORTER_OTLP_TIMEOUT allows, and
 once for all that is due: who did not take the first trace is not asked to take the others.
@@ -6,7 +6,6 @@ once for all that is due: who did not take the first trace is not asked to take 
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -14,31 +13,25 @@ import msgspec
 
 from parallelrun_core.errors import CorruptLog, NotFound, ParallelRunError
 from parallelrun_core.folder.job_span import span_of
-from parallelrun_core.layout import traces_of
+from parallelrun_core.layout import outbox_of
 from parallelrun_core.service import telemetry
-from parallelrun_core.service.process import die_with_parent
 from parallelrun_core.tracing.sampling import Sampler
 from parallelrun_core.wire.masking import Mask
-from parallelrun_master.outbox.delivery import Clock, JobEnd, due_end
+from parallelrun_master.outbox.delivery import Clock, JobEnd, Order, carry_out, due_end
 
 if TYPE_CHECKING:
+    from parallelrun_master.destinations.traces.exporting import Exporter
     from parallelrun_master.settings import MasterSettings
-    from parallelrun_master.traces.exporting import Exporter
 
 _SOON_S: Final = 1.0
 
 
-class TraceOrder(msgspec.Struct, kw_only=True, frozen=True):
-    """An order of the master to send a trace."""
+class TraceOrder(Order, kw_only=True, frozen=True):
+    """An order of the master to send traces."""
 
-    root: str
-    log_format: str
     most: int
-    """Number of mini-batches may be in a trace."""
+    """Most mini-batches in a trace."""
     sampler: Sampler
-    now: float
-    """By Redis' clock."""
-    names: list[str]
 
 
 class TraceDelivery:
@@ -62,7 +55,7 @@ class TraceDelivery:
                 self._log.warning("trace_not_noted", name=name, reason=str(error))
 
     def _see_to(self, name: str) -> None:
-        with due_end(self._root, traces_of(self._root), name, self._clock) as end:
+        with due_end(self._root, outbox_of(self._root, "traces"), name, self._clock) as end:
             if end is None:
                 return
             if self._put_off_s:
@@ -71,8 +64,8 @@ class TraceDelivery:
                 self._send(end)
 
     def _send(self, end: JobEnd) -> None:
-        from parallelrun_master.traces.exporting import NotSent
-        from parallelrun_master.traces.spans import story_of
+        from parallelrun_master.destinations.traces.exporting import NotSent
+        from parallelrun_master.destinations.traces.spans import story_of
 
         job_id, again_s = end.folder.job_id, end.begin_attempt()
         try:
@@ -116,12 +109,9 @@ def order_of(settings: MasterSettings, names: list[str], now: float) -> bytes:
 
 def main() -> None:
     """Carry out one order."""
-    from parallelrun_master.traces.exporting import Exporter
+    from parallelrun_master.destinations.traces.exporting import Exporter
 
-    die_with_parent()
-    order = msgspec.json.decode(sys.stdin.buffer.read(), type=TraceOrder)
-    telemetry.configure("master", log_format=order.log_format)
-    TraceDelivery(order, Exporter()).run()
+    carry_out(TraceOrder, lambda order: TraceDelivery(order, Exporter()).run())
 
 
 if __name__ == "__main__":

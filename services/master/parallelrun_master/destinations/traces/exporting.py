@@ -28,7 +28,7 @@ from opentelemetry.trace import (
 from parallelrun_core.folder.job_span import JobSpan
 from parallelrun_core.tracing.context import span_id_of
 from parallelrun_core.wire.masking import Mask
-from parallelrun_master.traces.spans import JOB, TraceSpan, Value
+from parallelrun_master.destinations.traces.spans import JOB, TraceSpan, Value
 
 _AT_ONCE: Final = 512
 """Spans in one request."""

@@ -1,4 +1,4 @@
-"""The process that sends webhooks: `python -m parallelrun_master.notices.delivery`, with a `NoticeOrder` on stdin.
+"""The process that sends webhooks, with a `NoticeOrder` on stdin.
 
 Names are looked up, and TLS is negotiated, for as long as that takes; the master ends a process that takes too long.
 Nothing is lost then: what was not noted as delivered is owed.
@@ -6,7 +6,6 @@ Nothing is lost then: what was not noted as delivered is owed.
 
 from __future__ import annotations
 
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -18,15 +17,14 @@ import msgspec
 
 from parallelrun_core.datastores.secret_files import SecretUnusable, read_secret_file
 from parallelrun_core.errors import ParallelRunError
-from parallelrun_core.layout import Logs, notices_of
+from parallelrun_core.layout import Logs, outbox_of
 from parallelrun_core.service import telemetry
-from parallelrun_core.service.process import die_with_parent
 from parallelrun_core.spec.notify import Notify
 from parallelrun_core.spec.secrets import OF_NOTICES
 from parallelrun_core.untrusted.sanitize import visible
-from parallelrun_master.notices.message import KeyUnusable, body, headers, key_of, notice_id
-from parallelrun_master.notices.sending import NotDelivered, post
-from parallelrun_master.outbox.delivery import Clock, JobEnd, due_end
+from parallelrun_master.destinations.notices.message import KeyUnusable, body, headers, key_of, notice_id
+from parallelrun_master.destinations.notices.sending import NotDelivered, post
+from parallelrun_master.outbox.delivery import Clock, JobEnd, Order, carry_out, due_end
 from parallelrun_master.policy.notices import Allowed, key_file
 
 if TYPE_CHECKING:
@@ -37,16 +35,11 @@ if TYPE_CHECKING:
 _AT_ONCE: Final = 8
 
 
-class NoticeOrder(msgspec.Struct, kw_only=True, frozen=True):
-    """An order of the master to send a notice."""
+class NoticeOrder(Order, kw_only=True, frozen=True):
+    """An order of the master to send notices."""
 
-    root: str
     secrets_dir: str | None
     allow: str
-    log_format: str
-    now: float
-    """By Redis' clock."""
-    names: list[str]
 
 
 class NoticeDelivery:
@@ -66,7 +59,7 @@ class NoticeDelivery:
 
     def deliver(self, name: str) -> None:
         """Send one notice, unless another process does."""
-        with due_end(self._root, notices_of(self._root), name, self._clock) as end:
+        with due_end(self._root, outbox_of(self._root, "notices"), name, self._clock) as end:
             if end is not None:
                 self._send(end)
 
@@ -141,10 +134,7 @@ def order_of(settings: MasterSettings, names: list[str], now: float) -> bytes:
 
 def main() -> None:
     """Carry out one order."""
-    die_with_parent()
-    order = msgspec.json.decode(sys.stdin.buffer.read(), type=NoticeOrder)
-    telemetry.configure("master", log_format=order.log_format)
-    NoticeDelivery(order).run()
+    carry_out(NoticeOrder, lambda order: NoticeDelivery(order).run())
 
 
 if __name__ == "__main__":

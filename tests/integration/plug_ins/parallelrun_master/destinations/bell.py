@@ -1,0 +1,43 @@
+"""A bell that is rung, in the root folder, for jobs that have the tag `bell`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from parallelrun_core.layout import outbox_of
+from parallelrun_master.outbox.delivery import Clock, Order, carry_out, due_end
+
+DELIVERY: Final = __name__
+
+
+def is_wanted(_: Any, record: Any, *__: Any) -> bool:
+    """Return whether a job has the tag."""
+    return "bell" in record.spec.get("tags", {})
+
+
+def is_served(_: Any) -> bool:
+    """Every master rings."""
+    return True
+
+
+def order_of(settings: Any, names: list[str], now: float) -> bytes:
+    """Return what a master with these settings wants rung."""
+    order = Order(root=str(settings.root), log_format=settings.log_format, now=now, names=names)
+    return msgspec.json.encode(order)
+
+
+def ring(order: Order) -> None:
+    """Ring for each end."""
+    root, clock = Path(order.root), Clock(order.now)
+    for name in order.names:
+        with due_end(root, outbox_of(root, "bell"), name, clock) as end:
+            if end is not None:
+                (root / f"rung.{end.folder.job_id}").write_text(end.result.state)
+                end.owed.settle()
+
+
+if __name__ == "__main__":
+    carry_out(Order, ring)
