@@ -15,7 +15,7 @@ from starlette.convertors import StringConvertor, register_url_convertor
 from parallelrun_api.azure.answers import FacadeRoute, answer
 from parallelrun_api.azure.asset_store import ANONYMOUS, DEFAULT, KINDS, LATEST
 from parallelrun_api.azure.blobs.names import OF_CODE, OF_LOGS, OF_OUTPUTS, OF_VERSIONS, UPLOADS, container_of
-from parallelrun_api.azure.bodies import read_body
+from parallelrun_api.azure.bodies import read_body, read_resource
 from parallelrun_api.azure.catalog import HASH, FacadeAssets
 from parallelrun_api.azure.facade import WORKSPACE, Facade, FacadeOf, scope_of
 from parallelrun_api.azure.ids import without_prefix
@@ -104,10 +104,7 @@ def _folder_of_output(facade: Facade, scope: str, job_name: str, output: str) ->
 @router.put(_VERSION, name="put_asset")
 async def put_version(kind: str, name: str, version: str, request: Request, facade: FacadeOf) -> Response:
     """Store a version. It never changes; its description, its tags and whether it is archived may."""
-    document = await read_body(request)
-    properties = document.get("properties") if isinstance(document, dict) else None
-    if not isinstance(properties, dict):
-        raise InvalidInput.at("/properties", "a version has properties")
+    _, properties = await read_resource(request, "a version")
     await run_sync(FacadeAssets(facade).put, kind, name, version, properties)
     return answer(await run_sync(_shown, facade, scope_of(request), kind, name, version), 201)
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 
 from parallelrun_api.azure.answers import FacadeRoute, answer, begun
-from parallelrun_api.azure.bodies import read_body
+from parallelrun_api.azure.bodies import read_resource
 from parallelrun_api.azure.deployments import data_given, deployment_document
 from parallelrun_api.azure.endpoint_jobs import batch_job
 from parallelrun_api.azure.facade import WORKSPACE, Facade, FacadeOf, own_url, scope_of
@@ -20,7 +19,6 @@ from parallelrun_api.azure.resolving import FacadeNames
 from parallelrun_api.endpoints.service import EndpointService
 from parallelrun_api.people.person import CURRENT
 from parallelrun_api.submission.checks import PathChecks
-from parallelrun_core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from parallelrun_core.answers.endpoints import BatchDeployment, BatchEndpoint
@@ -50,7 +48,7 @@ async def get_endpoint(name: str, request: Request, facade: FacadeOf) -> Respons
 @router.put(_ENDPOINT, name="put_batch_endpoint")
 async def put_endpoint(name: str, request: Request, facade: FacadeOf) -> Response:
     """Define a batch endpoint, or define it anew."""
-    sent, properties = _sent_in(await read_body(request))
+    sent, properties = await read_resource(request, "a batch endpoint")
     default = (properties.get("defaults") or {}).get("deploymentName")
     document = {
         "description": properties.get("description") or "",
@@ -88,7 +86,7 @@ async def get_deployment(name: str, deployment: str, request: Request, facade: F
 @router.put(_DEPLOYMENT, name="put_batch_deployment")
 async def put_deployment(name: str, deployment: str, request: Request, facade: FacadeOf) -> Response:
     """Define a deployment, or define it anew."""
-    sent, properties = _sent_in(await read_body(request))
+    sent, properties = await read_resource(request, "a deployment")
     check_not_masked(properties)
     document = {**deployment_document(properties), "tags": sent.get("tags") or {}}
 
@@ -110,7 +108,7 @@ async def delete_deployment(name: str, deployment: str, facade: FacadeOf) -> Res
 @router.post(_ENDPOINT + "/jobs", name="invoke_batch_endpoint")
 async def invoke(name: str, request: Request, facade: FacadeOf) -> Response:
     """Make a job of a deployment and the data that are given."""
-    _, properties = _sent_in(await read_body(request))
+    _, properties = await read_resource(request, "an invocation")
     invocation = data_given(properties)
     if deployment := request.headers.get("azureml-model-deployment"):
         invocation["deployment_name"] = deployment
@@ -119,13 +117,6 @@ async def invoke(name: str, request: Request, facade: FacadeOf) -> Response:
     await run_sync(lambda: facade.names.change(job_id, is_batch=True))
     await context.registrar.register(job_id)
     return answer(batch_job(request, await run_sync(context.jobs.submitted, job_id)), 201)
-
-
-def _sent_in(document: object) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    properties = document.get("properties") if isinstance(document, dict) else None
-    if not isinstance(document, dict) or not isinstance(properties, dict):
-        raise InvalidInput.at("/properties", "it has properties")
-    return document, properties
 
 
 def _service(facade: Facade) -> EndpointService:

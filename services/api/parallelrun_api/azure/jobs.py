@@ -12,7 +12,7 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 
 from parallelrun_api.azure.answers import FacadeRoute, answer
-from parallelrun_api.azure.bodies import check_labels, read_body
+from parallelrun_api.azure.bodies import check_labels, read_resource
 from parallelrun_api.azure.documents import document_of
 from parallelrun_api.azure.facade import WORKSPACE, Facade, FacadeOf, own_url
 from parallelrun_api.azure.job_answers import job_answer
@@ -23,7 +23,6 @@ from parallelrun_api.http.paging import clamped, decode_token, encode_token
 from parallelrun_api.people.person import CURRENT
 from parallelrun_api.submission.upload import SubmittedForm
 from parallelrun_api.views.jobs import JobFilter
-from parallelrun_core.errors import InvalidInput
 from parallelrun_core.intake.reading import read_job
 from parallelrun_core.retention.marks import Marks, check_not_deleted
 
@@ -39,10 +38,7 @@ _CHANGEABLE: Final = ("displayName", "description", "tags", "properties")
 async def put_job(name: str, request: Request, facade: FacadeOf) -> Response:
     """Submit a job; with the name of one that there is, change its labels, or archive or restore it."""
     checked_name(name)
-    document = await read_body(request)
-    sent = document.get("properties") if isinstance(document, dict) else None
-    if not isinstance(sent, dict):
-        raise InvalidInput.at("/properties", "a job has properties")
+    _, sent = await read_resource(request, "a job")
     context = facade.context
     if await run_sync(facade.names.is_taken, name):
         job_id = await run_sync(facade.names.job_id, name)

@@ -10,7 +10,7 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 
 from parallelrun_api.azure.answers import FacadeRoute, NotSupported, answer, begun
-from parallelrun_api.azure.bodies import read_body
+from parallelrun_api.azure.bodies import read_resource
 from parallelrun_api.azure.documents import document_of
 from parallelrun_api.azure.facade import WORKSPACE, Facade, FacadeOf, scope_of
 from parallelrun_api.azure.masking import check_not_masked, masked
@@ -34,10 +34,7 @@ _VIEWS: Final = {"EnabledOnly": (True,), "DisabledOnly": (False,)}
 @router.put("/schedules/{name}", name="put_schedule")
 async def put_schedule(name: str, request: Request, facade: FacadeOf) -> Response:
     """Define a schedule, or define it anew; one that is only enabled or disabled stays what it is."""
-    document = await read_body(request)
-    sent = document.get("properties") if isinstance(document, dict) else None
-    if not isinstance(sent, dict):
-        raise InvalidInput.at("/properties", "a schedule has properties")
+    _, sent = await read_resource(request, "a schedule")
     revision = await run_sync(_put, facade, name, sent)
     return begun(_answer_of(facade, scope_of(request), name, revision))
 

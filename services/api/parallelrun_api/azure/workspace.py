@@ -12,9 +12,9 @@ from parallelrun_api.azure import credentials
 from parallelrun_api.azure.answers import FacadeRoute, NotSupported, answer
 from parallelrun_api.azure.auth import BLOBS, PREFIX
 from parallelrun_api.azure.blobs.names import ARTIFACTS, UPLOADS
-from parallelrun_api.azure.bodies import read_body
+from parallelrun_api.azure.bodies import read_resource
 from parallelrun_api.azure.facade import WORKSPACE, Facade, FacadeOf, own_url, scope_of
-from parallelrun_core.errors import Conflict, InvalidInput, NotFound
+from parallelrun_core.errors import Conflict, NotFound
 
 if TYPE_CHECKING:
     from parallelrun_core.datastores.definition import Datastore
@@ -105,10 +105,7 @@ async def put_datastore(name: str, request: Request, facade: FacadeOf) -> Respon
     """Define a datastore, or define it anew. One with a key or a token in it is refused: nodes have credentials."""
     if name in BUILT_IN:
         raise Conflict(f"The datastore {name!r} is this server's own, and stays as it is.")
-    document = await read_body(request)
-    properties = document.get("properties") if isinstance(document, dict) else None
-    if not isinstance(properties, dict):
-        raise InvalidInput.at("/properties", "a datastore has properties")
+    _, properties = await read_resource(request, "a datastore")
     _, is_new = await run_sync(facade.context.datastores.put, name, _definition(properties))
     return answer(await run_sync(_datastore, facade, request, name), 201 if is_new else 200)
 
