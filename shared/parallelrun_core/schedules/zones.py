@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import tomllib
 from datetime import UTC, tzinfo
 from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
 from typing import Final
 from zoneinfo import ZoneInfo, available_timezones
 
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.schedules.windows_zones import windows_zones
 
 _UTC_NAMES: Final = frozenset({"utc", "etc/utc", "z", "coordinated universal time"})
 
@@ -36,6 +38,13 @@ def zone_named(name: str, pointer: str = "/time_zone") -> tzinfo:
     if zone is None:
         raise InvalidInput.at(pointer, f"there is no time zone {name[:80]!r}", _hint(plain, names))
     return zone
+
+
+@cache
+def windows_zones() -> dict[str, str]:
+    """Return the tz database's name for each name of Windows, in small letters."""
+    table = tomllib.loads(Path(__file__).with_name("windows_zones.toml").read_text(encoding="utf-8"))
+    return {f"{name} standard time".lower(): zone for name, zone in table["standard_times"].items()} | table["others"]
 
 
 def _zone(key: str) -> ZoneInfo | None:

@@ -10,8 +10,7 @@ import pytest
 
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.schedules.trigger import as_document, occurrences, parsed_trigger, read_trigger
-from parallelrun_core.schedules.windows_zones import windows_zones
-from parallelrun_core.schedules.zones import zone_named
+from parallelrun_core.schedules.zones import windows_zones, zone_named
 
 AT_ONE = {"hours": 1, "minutes": 0}
 MADE = datetime(2026, 11, 23, 4, 5, 6, tzinfo=UTC)  # a Monday
