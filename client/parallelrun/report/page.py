@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
 
 from parallelrun.progress.markup import Markup, element, raw
 from parallelrun.report.facts import Facts
 from parallelrun.report.overview import advice, cause, figures, head, phases, steps
 from parallelrun.report.particulars import errors, heat_map, settings, slowest, throughput, timeline, usage
-from parallelrun.report.style import CSS
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """Nothing is fetched and no script runs, whatever is in the file."""
@@ -31,7 +31,7 @@ def page(facts: Facts) -> str:
             element("meta", name="viewport", content="width=device-width, initial-scale=1"),
             element("meta", name="color-scheme", content="light dark"),
             element("title", title),
-            element("style", raw(CSS)),
+            element("style", raw(Path(__file__).with_name("style.css").read_text(encoding="utf-8"))),
         ),
         element("body", element("main", [section(facts) for section in sections], _foot(facts))),
         lang="en",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
+from typing import Final
 
 from parallelrun_core.folder.engine_log import EngineLog
 from parallelrun_core.folder.job_folder import JobFolder
@@ -17,12 +19,14 @@ from parallelrun_core.wire.progress import Progress
 from parallelrun_master.policy.error_groups import ErrorGroups
 from parallelrun_master.reports.files import replace_text
 from parallelrun_master.reports.overview import EVERY_S, Overview
-from parallelrun_master.reports.readme import README
 from parallelrun_master.reports.result import how_it_ended, write_job_result, write_user_errors
 from parallelrun_master.reports.summaries import Summaries
 from parallelrun_master.reports.tries import TryReport
 
 __all__ = ["Reports"]
+
+_README: Final = Path(__file__).with_name("readme.txt")
+"""The text that says what is where below logs/."""
 
 
 class Reports:
@@ -47,7 +51,7 @@ class Reports:
 
     def begin(self) -> None:
         """The job begins."""
-        replace_text(self._folder.logs / "readme.txt", README)
+        replace_text(self._folder.logs / _README.name, _README.read_text(encoding="utf-8"))
 
     def say(self, text: str) -> None:
         """A change of phase, for the overview and the leader's log."""
