@@ -32,7 +32,7 @@ def _line(store: str, items: Sequence[StorageRequests]) -> str:
     from parallelrun_core.plurals import counted
 
     requests, latency_ms = sum(item.requests for item in items), _mean_ms(items)
-    text = f"{store}: {counted(requests, "read")}, {size(sum(item.bytes for item in items))}, {latency_ms:.1f} ms each"
+    text = f"{store}: {counted(requests, 'read')}, {size(sum(item.bytes for item in items))}, {latency_ms:.1f} ms each"
     by_node: dict[str, list[StorageRequests]] = defaultdict(list)
     for item in items:
         by_node[item.node].append(item)
