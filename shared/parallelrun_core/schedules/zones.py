@@ -43,7 +43,9 @@ def zone_named(name: str, pointer: str = "/time_zone") -> tzinfo:
 @cache
 def windows_zones() -> dict[str, str]:
     """Return the tz database's name for each name of Windows, in small letters."""
-    table = tomllib.loads(Path(__file__).with_name("windows_zones.toml").read_text(encoding="utf-8"))
+    table: dict[str, dict[str, str]] = tomllib.loads(
+        Path(__file__).with_name("windows_zones.toml").read_text(encoding="utf-8")
+    )
     return {f"{name} standard time".lower(): zone for name, zone in table["standard_times"].items()} | table["others"]
 
 

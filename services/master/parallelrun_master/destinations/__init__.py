@@ -4,7 +4,7 @@ A module has
 
     is_wanted(folder, record, generation, tracing)    whether the end of this generation of a job belongs there
     is_served(settings)                               whether a master with these settings delivers what is owed there
-    DELIVERY                                          the module that delivers, run as a process; it has `order_of`
+    DELIVERY                                          the module that delivers, as a process: `order_of`, `main`
 
 There is no list of the destinations: adding one is adding a module.
 """

@@ -39,5 +39,10 @@ def ring(order: Order) -> None:
                 end.owed.settle()
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Carry out one order."""
     carry_out(Order, ring)
+
+
+if __name__ == "__main__":
+    main()
