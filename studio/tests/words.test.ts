@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Job, Pace } from "../src/api/types";
+import type { Job, JobFailure, Pace } from "../src/api/types";
+import { causeOf, firstCauseOf } from "../src/words/errors";
 import { bytes, count, counted, percent, rate } from "../src/words/numbers";
 import { paceOf, shareOf, standingOf } from "../src/words/pace";
 import { kindOf } from "../src/words/states";
@@ -255,4 +256,15 @@ test("a schedule says in words when it is due, and by which clocks", () => {
   assert.equal(dueOf(days), "every 3 days, by the clocks of Europe/Berlin");
   const hour = { type: "recurrence", frequency: "hour", schedule: { minutes: [0, 30] } };
   assert.equal(dueOf(hour), 'every hour, by the clocks of UTC, schedule {"minutes":[0,30]}');
+});
+
+test("what has gone wrong is told in words, and a code that is not known without its signs", () => {
+  assert.equal(causeOf("RUN_EXCEPTION"), "run() raised");
+  assert.equal(causeOf("JOB_DAMAGED"), "job damaged");
+  const failure = { error_category: "RUN_EXCEPTION", first_cause: "RUN_EXCEPTION: ValueError: HTTP: 404" };
+  assert.equal(firstCauseOf(failure as JobFailure), "ValueError: HTTP: 404");
+  assert.equal(
+    firstCauseOf({ error_category: "", first_cause: "node1: can't read it" } as JobFailure),
+    "node1: can't read it",
+  );
 });

@@ -75,6 +75,16 @@ class Studio:
             SLOW, inputs=self.cluster.files(files), name="long one", mini_batch_size=1, resource_monitor_interval=1
         )
 
+    def failed_pipeline(self) -> str:
+        """A pipeline of three steps, of which the second one has failed."""
+        if "failed pipeline" not in self.jobs:
+            good: dict[str, Any] = {"type": "command", "job": {"command": "echo hello"}, "script": ""}
+            bad = {**good, "job": {"command": "echo no >&2; exit 3"}, "after": ["begin"]}
+            steps = {"begin": good, "middle": bad, "end": {**good, "after": ["middle"]}}
+            job = self.jobs["failed pipeline"] = self.cluster.submit_pipeline("", steps, name="fails in the middle")
+            self.cluster.result(job)
+        return self.jobs["failed pipeline"]
+
 
 @contextmanager
 def studio() -> Iterator[Studio]:

@@ -209,7 +209,7 @@ def test_a_job_that_waits_for_a_limit_says_so_everywhere_in_the_same_words(
 
 
 def test_steps_of_a_pipeline_are_counted_by_how_they_ended(opened: Tab, shown: Studio) -> None:
-    job = failed_pipeline(shown)
+    job = shown.failed_pipeline()
     opened.open(f"/jobs/{job}")
     assert figures(opened)["Steps done"] == "1 of 3 1 failed, 1 skipped"
     opened.open("/jobs?q=fails in the middle")
@@ -222,23 +222,12 @@ def test_steps_of_a_pipeline_are_counted_by_how_they_ended(opened: Tab, shown: S
 
 
 def test_the_steps_of_a_pipeline_are_shown_in_time(opened: Tab, shown: Studio) -> None:
-    opened.open(f"/jobs/{failed_pipeline(shown)}/timeline")
+    opened.open(f"/jobs/{shown.failed_pipeline()}/timeline")
     opened.page.locator(".gantt .lane .failed").wait_for()
     assert opened.page.locator(".gantt .lane i").count() == 2
     assert opened.violations() == []
     opened.page.get_by_role("link", name="Open its log").click()
     opened.page.get_by_role("region", name=re.compile("Lines of")).wait_for()
-
-
-def failed_pipeline(shown: Studio) -> str:
-    """A pipeline of three steps, of which the second one fails."""
-    if "failed pipeline" not in shown.jobs:
-        good: dict[str, Any] = {"type": "command", "job": {"command": "echo hello"}, "script": ""}
-        bad = {**good, "job": {"command": "echo no >&2; exit 3"}, "after": ["begin"]}
-        steps = {"begin": good, "middle": bad, "end": {**good, "after": ["middle"]}}
-        shown.jobs["failed pipeline"] = shown.cluster.submit_pipeline("", steps, name="fails in the middle")
-        shown.cluster.result(shown.jobs["failed pipeline"])
-    return shown.jobs["failed pipeline"]
 
 
 def test_pace_and_time_left_are_of_what_is_decided_since_a_resume(opened: Tab, shown: Studio, client: Client) -> None:
@@ -312,6 +301,7 @@ def test_nodes_name_the_jobs_that_have_their_workers(opened: Tab, shown: Studio)
     jobs = opened.page.get_by_role("list", name="Jobs that node000 works for")
     jobs.get_by_role("link", name="long one").wait_for()
     assert "2 workers" in jobs.inner_text()
+    assert jobs.get_by_role("listitem").count() == 1, "no job that has no worker there"
 
 
 def test_times_are_local_or_in_utc_and_say_so(browser: Browser, shown: Studio) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 
 from tests.studio.chromium import NARROW, WIDE, Tab
 from tests.studio.cluster import GOOD, TOKEN, Studio
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Route
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -32,6 +36,7 @@ def test_a_schedule_is_run_now_paused_and_leads_to_its_jobs(opened: Tab, shown: 
     opened.open("/schedules")
     card = page.get_by_role("region", name="every-night")
     card.get_by_text("30 2 * * *").wait_for()
+    card.locator("dl > div", has_text="Next").get_by_text(re.compile(r"\d\d:\d\d:\d\d")).wait_for()
     card.get_by_role("button", name="Run now").click()
     page.get_by_role("heading", name="by a schedule").wait_for()
 
@@ -43,6 +48,36 @@ def test_a_schedule_is_run_now_paused_and_leads_to_its_jobs(opened: Tab, shown: 
     card.get_by_role("link", name="by a schedule").click()
     page.get_by_role("link", name="schedule every-night").first.wait_for()
     page.get_by_role("link", name="by a schedule").first.wait_for()
+
+
+def test_a_job_is_scheduled_from_its_page_and_the_schedule_changed(opened: Tab, shown: Studio) -> None:
+    page = opened.page
+    opened.open(f"/jobs/{shown.jobs['good']}")
+    page.get_by_role("link", name="Schedule …").click()
+    dialog = page.get_by_role("dialog", name="New schedule")
+    document = dialog.get_by_role("textbox", name="Document: New schedule")
+    assert f"create_job: azureml:{shown.jobs['good']}" in document.input_value()
+    dialog.get_by_label("Name").fill("of-a-job")
+    document.fill(document.input_value().replace("30 2", "30 99"))
+    dialog.get_by_role("button", name="Create").click()
+    dialog.get_by_role("alert").get_by_text("99").first.wait_for()
+    assert opened.violations() == []
+    document.fill(document.input_value().replace("30 99", "30 3"))
+    dialog.get_by_role("button", name="Create").click()
+    card = page.get_by_role("region", name="of-a-job")
+    card.get_by_text("30 3 * * *").wait_for()
+    assert page.url == f"{shown.url}/schedules"
+    card.get_by_role("button", name="Run now").click()
+    page.wait_for_url("**/jobs/job_*")
+    shown.cluster.result(page.url.rpartition("/")[2])
+
+    opened.open("/schedules")
+    card.get_by_role("button", name="Edit of-a-job").click()
+    document = page.get_by_role("dialog").get_by_role("textbox", name="Document: Edit of-a-job")
+    document.fill(document.input_value().replace("30 3", "45 4"))
+    page.get_by_role("dialog").get_by_role("button", name="Change").click()
+    card.get_by_text("45 4 * * *").wait_for()
+    ask(shown, "DELETE", "/schedules/of-a-job", None)
 
 
 def test_a_schedule_says_which_of_its_jobs_have_failed(opened: Tab, shown: Studio) -> None:
@@ -120,6 +155,24 @@ def test_a_compute_is_made_and_changed(opened: Tab, shown: Studio) -> None:
     row = page.get_by_role("row", name="by-hand")
     row.get_by_text("manual").wait_for()
 
+    def without_luck(route: Route) -> None:
+        answer = route.fetch().json()
+        status = {
+            "ready": 0,
+            "wanted": 2,
+            "launching": 0,
+            "leaving": 0,
+            "failures": 3,
+            "why": "no capacity in this zone",
+        }
+        answer["items"] = [{**each, "status": status} for each in answer["items"]]
+        route.fulfill(json=answer)
+
+    page.route("**/v1/computes", without_luck)
+    page.reload()
+    row.get_by_text("no capacity in this zone").wait_for()
+    row.get_by_text("3 launches in a row have failed").wait_for()
+    page.unroute_all()
     row.get_by_role("button", name="Edit by-hand").click()
     dialog = page.get_by_role("dialog", name="Edit by-hand")
     document = dialog.get_by_role("textbox", name="Document: Edit by-hand")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+import httpx
 import pytest
 
 from tests.studio.chromium import NARROW, Tab, tab
-from tests.studio.cluster import Studio
+from tests.studio.cluster import TOKEN, Studio
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Route
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -30,14 +31,6 @@ def test_an_empty_list_leads_to_the_first_job(opened: Tab) -> None:
     page.get_by_text("40 items gave 40 rows").wait_for(timeout=90_000)
 
 
-def test_a_link_that_was_used_says_so_and_how_to_get_another(browser: Browser, shown: Studio) -> None:
-    with tab(browser, shown.url) as opened:
-        opened.page.goto(f"{shown.url}/#code=AAAAAAAAAAAAAAAAAAAAAAAA")
-        opened.page.get_by_text("This link was used already").wait_for()
-        opened.page.get_by_role("button", name="Copy: parallelrun up").first.wait_for()
-        assert opened.violations() == []
-
-
 def test_the_tab_of_the_browser_says_how_a_job_stands(opened: Tab, shown: Studio) -> None:
     page = opened.page
     opened.open(f"/jobs/{shown.live()}")
@@ -47,6 +40,40 @@ def test_the_tab_of_the_browser_says_how_a_job_stands(opened: Tab, shown: Studio
     icon = page.locator("link[rel=icon]").get_attribute("href")
     assert icon is not None
     assert "%23c8322b" in icon
+
+
+def test_the_end_of_a_job_is_told_to_who_asks_for_it(opened: Tab, shown: Studio) -> None:
+    page, job = opened.page, shown.submit_slow(40)
+    page.add_init_script("""
+        window.told = [];
+        window.Notification = class {
+            static requestPermission = async () => "granted";
+            constructor(title) { window.told.push(title); }
+        };
+    """)
+    opened.open(f"/jobs/{job}")
+    page.get_by_role("button", name="Tell me at the end").click()
+    page.get_by_role("button", name="Tell me at the end", pressed=True).wait_for()
+    assert page.evaluate("told") == []
+    shown.cluster.result(job)
+    opened.until("told.length === 1")
+    assert page.evaluate("told") == ["long one: completed"]
+
+
+def test_advice_is_of_the_rest_of_a_job_and_names_what_would_be_kept(opened: Tab, shown: Studio) -> None:
+    page = opened.page
+    opened.open(f"/jobs/{shown.live()}/advice")
+    table = page.get_by_role("region", name="Table of what other settings give")
+    table.get_by_text("The rest, from now").wait_for()
+    table.get_by_role("cell", name=re.compile(r"ends about \d\d:\d\d")).first.wait_for()
+    job = shown.cluster.submit(
+        "def run(mini_batch):\n    if any('3.txt' in str(each) for each in mini_batch):\n"
+        "        raise ValueError('not this one')\n    return list(mini_batch)\n",
+        inputs=shown.cluster.files(40), name="wholes", mini_batch_size=4, error_threshold=-1, run_max_try=1,
+    )  # fmt: skip
+    shown.cluster.result(job)
+    opened.open(f"/jobs/{job}/advice")
+    page.get_by_text("would have been kept").first.wait_for()
 
 
 def test_every_page_says_how_the_cluster_stands(opened: Tab, shown: Studio) -> None:
@@ -123,15 +150,46 @@ def test_everything_that_one_looks_for_first_is_in_sight_on_a_phone(opened: Tab,
     assert opened.violations() == []
 
 
-@pytest.mark.parametrize(
-    "path", ["/jobs", "/new", "/nodes", "/schedules", "/library", "/jobs/{good}", "/jobs/{good}/logs", "/compare"]
-)
-def test_every_view_asks_for_a_sign_in_as_soon_as_the_session_has_ended(opened: Tab, shown: Studio, path: str) -> None:
-    """Also one that asks the server for nothing else: all other requests are left without an answer here."""
-    page = opened.page
-    opened.open(path.format_map(shown.jobs))
-    page.route("**/v1/**", lambda route: route.continue_() if route.request.url.endswith("/v1/session") else None)
-    page.context.clear_cookies()
-    page.get_by_role("dialog", name="Sign in to ParallelRun").wait_for()
-    page.get_by_text("Your session has ended").wait_for()
-    page.unroute_all(behavior="ignoreErrors")
+PATHS: Final = ("/jobs", "/new", "/nodes", "/schedules", "/library", "/jobs/{good}", "/jobs/{good}/logs", "/compare")
+
+
+def is_of_session(route: Route) -> None:
+    """Leave all requests but those for the session without an answer: they would be refused, and tell of it, too."""
+    if route.request.url.endswith("/v1/session"):
+        route.continue_()
+
+
+def test_every_view_asks_for_a_sign_in_when_another_tab_signs_out(opened: Tab, shown: Studio) -> None:
+    """Also a view that asks the server for nothing else; and each goes on when another tab has signed in."""
+    page, other = opened.page, opened.page.context.new_page()
+    for path in PATHS:
+        page.context.add_cookies([shown.cookie()])
+        opened.open(path.format_map(shown.jobs))
+        page.route("**/v1/**", is_of_session)
+        other.goto(f"{shown.url}/nodes")
+        other.get_by_role("button", name="Sign out").click()
+        dialog = page.get_by_role("dialog", name="Sign in to ParallelRun")
+        dialog.get_by_text("Your session has ended").wait_for()
+        page.unroute_all(behavior="ignoreErrors")
+        other.get_by_label("Token", exact=True).fill(TOKEN)
+        other.get_by_role("button", name="Sign in").click()
+        dialog.wait_for(state="detached")
+
+
+def test_a_job_that_is_followed_says_that_its_session_has_ended_elsewhere(browser: Browser, shown: Studio) -> None:
+    """Its event stream tells it: nobody asks each second whether one is still signed in."""
+    cookie, job = shown.cookie(), shown.live()
+    with tab(browser, shown.url, cookies=[cookie]) as opened:
+        asked: list[str] = []
+        opened.page.on("request", lambda request: asked.append(request.url.removeprefix(f"{shown.url}/v1/")))
+        opened.open(f"/jobs/{job}")
+        opened.page.get_by_text("live", exact=True).wait_for()
+        for _ in range(3):  # the job is asked for anew each second or so, and nothing else with it
+            with opened.page.expect_request(f"**/v1/jobs/{job}"):
+                pass
+        assert asked.count("session") == 1
+        opened.page.route("**/v1/**", is_of_session)
+        own = {"Cookie": f"{cookie['name']}={cookie['value']}", "X-ParallelRun-Page": "1"}
+        httpx.delete(f"{shown.url}/v1/session", headers=own, trust_env=False).raise_for_status()
+        opened.page.get_by_role("dialog", name="Sign in to ParallelRun").wait_for()
+        assert opened.troubles == []

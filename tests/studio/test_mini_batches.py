@@ -49,6 +49,13 @@ def test_mini_batches_that_failed_are_gone_through_by_keys_and_one_is_retried(op
     page.keyboard.press("k")
     page.get_by_role("region", name=f"Mini-batch {failed[1]}", exact=True).wait_for()
 
+    items = page.get_by_role("region", name="Failed items")
+    items.get_by_text("3 of 3").wait_for()
+    items.get_by_role("button", name="Copy the names that are shown").wait_for()
+    with page.expect_download() as download:
+        items.get_by_role("link", name="Download all").click()
+    assert len(download.value.path().read_text().splitlines()) == 1 + 3
+
     page.get_by_role("button", name="Retry this one").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_text(f"parallelrun job retry {job} --mini-batches {failed[1]}").wait_for()

@@ -78,6 +78,7 @@ def test_a_mini_batch_that_runs_says_since_when_where_and_in_which_line(opened: 
     page.locator("table.mini-batches a.row").click()
     now = page.locator(".now")
     now.get_by_text(re.compile(r"in run\(\) for .* times the median of .* node000/process00\d")).wait_for()
+    now.get_by_role("link", name=re.compile(r"process00\d.stdout.txt")).wait_for()
     now.get_by_role("button", name="Show in which line it is").click()
     now.locator("pre", has_text=re.compile(r"run\s+entry.py:\d+")).wait_for()
     assert opened.violations() == []

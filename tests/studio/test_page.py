@@ -49,6 +49,8 @@ def test_a_link_that_was_used_says_so_and_how_to_get_another(browser: Browser, s
         with tab(browser, shown.url) as second:
             second.page.goto(f"{shown.url}{link}")
             second.page.get_by_text("This link was used already").wait_for()
+            second.page.get_by_role("button", name="Copy: parallelrun up").first.wait_for()
+            assert second.violations() == []
             second.page.get_by_label("Token", exact=True).wait_for()
         first.page.goto(f"{shown.url}/jobs{link.removeprefix('/')}")  # as when the page is restored
         first.page.reload()

@@ -168,6 +168,40 @@ def test_nobody_is_offered_to_change_what_is_anothers(browser: Browser, shown: S
     shown.cluster.result(job)
 
 
+def test_a_job_that_waits_says_whose_jobs_have_the_workers(
+    browser: Browser, shown: Studio, operator: httpx.Client
+) -> None:
+    bert = operator.put("/v1/tokens/bert", json={}).json()["token"]
+    operator.put("/v1/tokens/anna", json={}).raise_for_status()
+    ends = shown.cluster.home / "anna-ends"
+    holds = (
+        "import os, time\ndef run(mini_batch):\n"
+        f"    while not os.path.exists({str(ends)!r}):\n        time.sleep(0.05)\n    return list(mini_batch)\n"
+    )
+    hers = shown.cluster.submit(holds, inputs=shown.cluster.files(8), name="hers", owner="anna", mini_batch_size=1)
+    shown.cluster.until(lambda: shown.cluster.registry.status(hers).progress.running == 2, "it has all workers", 60)
+    his, also_his = (
+        shown.cluster.submit(SLOW, inputs=shown.cluster.files(2), name=name, owner="bert", mini_batch_size=1)
+        for name in ("his", "also his")
+    )
+    try:
+        with opened_by(browser, shown, bert) as opened:
+            opened.open(f"/jobs/{his}")
+            opened.page.locator(".heading .state", has_text="waiting for workers").wait_for()
+            why = opened.page.locator(".why")
+            why.get_by_text("Of 2 workers of the cluster, at work are: 2 for hers of anna").wait_for()
+            why.get_by_text("1 other job waits for workers, too").wait_for()
+            phase = opened.page.get_by_role("region", name="Phases").locator("li", has_text="Waiting")
+            assert phase.locator(".mark.done").count() == 0
+            assert opened.violations() == []
+            why.get_by_role("link", name="hers").click()
+            opened.page.get_by_text("changed by anna alone").wait_for()
+    finally:
+        ends.touch()
+    for job in (hers, his, also_his):
+        shown.cluster.result(job)
+
+
 def test_a_job_that_an_admin_has_paused_is_not_offered_to_its_owner_to_go_on(
     browser: Browser, shown: Studio, operator: httpx.Client
 ) -> None:

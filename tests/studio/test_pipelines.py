@@ -51,6 +51,7 @@ def test_steps_are_coloured_by_state_and_say_the_whole_reason(opened: Tab, fails
     assert len(set(colors.values())) == 3, colors
     assert page.locator(".plane > svg > path[marker-end]").count() == 2
     page.locator(".step.failed", has_text=REASON).wait_for()
+    assert "INIT_EXCEPTION" not in page.locator(".page").inner_text()
     is_cut = "(each) => each.scrollHeight > each.clientHeight + 1"
     texts = page.locator(".step, .step .sub").evaluate_all(f"all => all.filter({is_cut}).map((each) => each.innerText)")
     assert texts == []

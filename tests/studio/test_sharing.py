@@ -24,6 +24,8 @@ def test_a_job_is_paused_says_why_it_does_not_run_gets_a_priority_and_goes_on(op
     page.get_by_text("Why: it was paused").wait_for()
     page.get_by_text(f"parallelrun job resume {job}").first.wait_for()
     page.get_by_text("It is paused, with").wait_for()
+    page.locator(".heading .state", has_text="paused").wait_for()
+    page.locator(".status-line").get_by_text("1 paused").wait_for()
     assert page.get_by_text("it ends about").count() == 0, "nobody knows"
     assert read_control(folder).paused
     assert opened.violations() == []

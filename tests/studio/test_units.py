@@ -6,9 +6,11 @@ import os
 import re
 import shutil
 import subprocess
+from typing import get_args
 
 import pytest
 
+from parallelrun_core.wire.outcome import ErrorCategory
 from tests.studio.chromium import ROOT
 
 STUDIO = ROOT / "studio"
@@ -24,3 +26,8 @@ def test_functions_of_the_page_do_what_their_tests_say() -> None:
     assert answer.returncode == 0, answer.stdout + answer.stderr
     assert passed is not None
     assert int(passed[1]) > 0
+
+
+def test_each_kind_of_error_has_words_on_the_page() -> None:
+    words = (STUDIO / "src" / "words" / "errors.ts").read_text()
+    assert [each for each in get_args(ErrorCategory) if f"  {each}: " not in words] == []

@@ -131,6 +131,8 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "api.page_header": (Step("parallelrun_api.http.sessions:Sessions.admit", stand_ins.by_the_cookie_alone),),
     # That a session ends on the server when its browser signs out, and a link is for one browser.
     "api.signed_out": (Step("parallelrun_api.http.ended_sessions:EndedSessions.has", always(False)),),
+    # That a stream ends with them, too, and with its token.
+    "api.streams_end": (Step("parallelrun_api.http.auth:Admission.has_ended", nothing_later),),
     "api.links_once": (Step("parallelrun_api.http.sessions:Sessions.redeemed", stand_ins.for_everybody),),
     # That who is removed from the file of tokens has none any more.
     "api.tokens_anew": (Step("parallelrun_api.http.named_tokens:NamedTokens._refresh", nothing),),

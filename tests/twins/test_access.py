@@ -12,6 +12,7 @@ import pytest
 from tests.integration.api import test_deleted_jobs as deleted
 from tests.integration.api import test_people as people
 from tests.integration.api import test_previews as previews
+from tests.integration.api import test_web_page as web_page
 from tests.integration.api.conftest import Site
 from tests.security import test_access as access
 from tests.security import test_people as with_others
@@ -98,6 +99,13 @@ def test_a_server_that_shows_whatever_lies_where_an_output_was_is_found(
 def test_a_server_that_reads_its_tokens_once_is_found(redis_url: str, tmp_path: Path) -> None:
     with expect_failure():
         access.check_removal(redis_url, tmp_path, without="api.tokens_anew")
+
+
+@pytest.mark.integration
+def test_a_server_that_lets_streams_outlive_their_session_is_found(redis_url: str, tmp_path: Path) -> None:
+    site = Site.made(tmp_path)
+    with expect_failure():
+        web_page.check_that_streams_end(redis_url, site, tmp_path, without="api.streams_end")
 
 
 @pytest.mark.integration

@@ -56,7 +56,7 @@ def describe(state: str, progress: Progress, *, items_per_s: float | None, left_
 def standing(job: Job) -> str:
     """Return the state of a job with waiting and starting told apart from working, as the page calls it."""
     name = job.pace.standing if job.pace is not None else ""
-    return name.replace("_", " ") if name in ("waiting_for_workers", "starting") else job.state
+    return name.replace("_", " ") if name in ("waiting_for_workers", "starting", "paused") else job.state
 
 
 def waiting_words(waiting: Waiting | None) -> str:

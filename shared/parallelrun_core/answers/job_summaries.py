@@ -68,5 +68,7 @@ class JobSummaryPage(Answer, kw_only=True, frozen=True):
     """The number of jobs in each state that would be found if no state were asked for."""
     waiting: int = 0
     """Jobs among those in `processing` that have no worker yet."""
+    paused: int = 0
+    """Jobs that somebody has paused."""
     next_page_token: str | None = None
     """Pass it as `page_token` for the jobs that follow; null: there are none."""

@@ -12,7 +12,7 @@ from parallelrun_core.wire.failure import ErrorCount, JobFailure
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import TERMINAL
 
-Standing = Literal["queued", "waiting_for_workers", "starting", "running", "finalizing", "ended"]
+Standing = Literal["queued", "waiting_for_workers", "starting", "running", "paused", "finalizing", "ended"]
 
 
 class Pace(Answer, kw_only=True, frozen=True):

@@ -54,6 +54,8 @@ class WorkForJob(Answer, kw_only=True, frozen=True):
     """The name of the job."""
     workers: int
     """Busy workers that it has for the job."""
+    owner: str = ""
+    """The owner of the job; empty: whoever runs the server."""
 
 
 class Node(Answer, kw_only=True, frozen=True):

@@ -51,6 +51,11 @@ class JobFailure(msgspec.Struct, kw_only=True, frozen=True):
     errors: list[ErrorCount] = []
     """The five most frequent errors."""
 
+    @property
+    def cause_text(self) -> str:
+        """The first cause in words, without its category; empty: there is none."""
+        return self.first_cause.removeprefix(f"{self.error_category}: ") if self.error_category else self.first_cause
+
 
 def fewest_failures(workers: int) -> int:
     """Return how many mini-batches have to fail alike, with so many workers, before a job is given up."""

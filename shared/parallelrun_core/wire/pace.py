@@ -25,16 +25,18 @@ class Standing(StrEnum):
     STARTING = "starting"
     """Its workers are being started: environments are built, `init()` runs."""
     RUNNING = "running"
+    PAUSED = "paused"
+    """Somebody has paused it: nodes begin nothing more of it."""
     FINALIZING = "finalizing"
     ENDED = "ended"
 
 
-def standing_of(state: JobState, progress: Progress) -> Standing:
+def standing_of(state: JobState, progress: Progress, *, is_paused: bool = False) -> Standing:
     """Return where a job stands."""
-    if state.is_terminal:
-        return Standing.ENDED
+    if is_paused and state in (JobState.QUEUED, JobState.PROCESSING):
+        return Standing.PAUSED
     if state is not JobState.PROCESSING:
-        return Standing(state.value)
+        return Standing.ENDED if state.is_terminal else Standing(state.value)
     has_work = progress.published > progress.decided
     if progress.running or not progress.queued_at or not has_work:
         return Standing.RUNNING

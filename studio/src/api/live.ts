@@ -7,6 +7,7 @@ import { signal, type Signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { getJson, isReachable, mustSignIn, type Problem } from "./http";
 import { jobPath } from "./paths";
+import { refreshSession } from "./session";
 import type { Job } from "./types";
 
 export interface LiveJob {
@@ -121,6 +122,7 @@ class Follower implements LiveJob {
     stream.onerror = (event) => {
       if (round !== this.round || event instanceof MessageEvent) return; // the server's own events may be called so
       this.close();
+      void refreshSession(); // the server ends a stream with the session, too
       // Of a job that has ended, only events can be missing; they are on Redis, and it may be gone.
       if (!this.job.value || !isOver(this.job.value)) this.later(RETRY_MS, this.restart);
     };

@@ -715,6 +715,8 @@ export interface JobSummaryPage {
   by_state: Record<string, number>;
   /** Jobs among those in `processing` that have no worker yet. */
   waiting: number;
+  /** Jobs that somebody has paused. */
+  paused: number;
   /** Pass it as `page_token` for the jobs that follow; null: there are none. */
   next_page_token: string | null;
 }
@@ -1234,7 +1236,7 @@ export interface Pace {
    * `waiting_for_workers`: no node has a worker for it; `starting`: its workers begin, with their environment and
    * `init()`.
    */
-  standing: "queued" | "waiting_for_workers" | "starting" | "running" | "finalizing" | "ended";
+  standing: "queued" | "waiting_for_workers" | "starting" | "running" | "paused" | "finalizing" | "ended";
   /** Time of the answer. */
   as_of: string;
   /**
@@ -1923,6 +1925,8 @@ export interface WorkForJob {
   name: string;
   /** Busy workers that it has for the job. */
   workers: number;
+  /** The owner of the job; empty: whoever runs the server. */
+  owner: string;
 }
 
 /** A worker. */

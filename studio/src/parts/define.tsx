@@ -16,6 +16,8 @@ interface Kind {
   about: string;
   /** The document of a new one. */
   first: string;
+  /** Whether a new one is begun at once: one has come for it. */
+  isBegun?: boolean;
   onDone: () => void;
 }
 
@@ -25,8 +27,8 @@ export interface Definer {
   dialog: JSX.Element | false;
 }
 
-export function useDefiner({ noun, about, first, onDone }: Kind): Definer {
-  const [edited, setEdited] = useState<Partial<Defined> | undefined>(undefined);
+export function useDefiner({ noun, about, first, isBegun = false, onDone }: Kind): Definer {
+  const [edited, setEdited] = useState<Partial<Defined> | undefined>(isBegun ? {} : undefined);
   const name = edited?.name;
   return {
     create: (

@@ -24,14 +24,15 @@ export function StatusLine(): JSX.Element | null {
     alive.reduce((total, node) => total + of(node), 0);
   const [slots, busy] = [sum(({ slots }) => slots), sum(({ busy }) => busy)];
   const least = Math.min(...alive.map(({ disk_free_bytes }) => disk_free_bytes));
-  const { total = 0, by_state = {}, waiting = 0 } = queued.value ?? {};
+  const { total = 0, by_state = {}, waiting = 0, paused = 0 } = queued.value ?? {};
   return (
     <footer class="status-line">
       <a href="/nodes">
         {alive.length ? `${count(busy)} of ${counted(slots, "worker")} busy, ${count(slots - busy)} free` : "no node"}
       </a>
-      <a href="/jobs?state=processing">{counted((by_state.processing ?? 0) - waiting, "job")} at work</a>
+      <a href="/jobs?state=processing">{counted((by_state.processing ?? 0) - waiting - paused, "job")} at work</a>
       {waiting > 0 && <a href="/jobs?state=processing">{count(waiting)} waiting for workers</a>}
+      {paused > 0 && <a href="/jobs?state=processing">{count(paused)} paused</a>}
       <a href="/jobs?state=queued">{count(total)} queued</a>
       {alive.length > 0 && <span>{bytes(least)} left on the fullest disk</span>}
       <span>ParallelRun {[...new Set(alive.map(({ version }) => version))].join(", ")}</span>

@@ -2,9 +2,8 @@
 
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { useEvery } from "../api/every";
 import { mustSignIn } from "../api/http";
-import { linkTrouble, refreshSession, session } from "../api/session";
+import { followSession, linkTrouble } from "../api/session";
 import { Icon } from "../parts/icon";
 import { Prose } from "../parts/prose";
 import { SignIn } from "../views/sign_in";
@@ -15,8 +14,6 @@ import { place } from "./router";
 import { StatusLine } from "./status_line";
 import { TopBar } from "./top_bar";
 
-const SESSION_MS = 1000;
-
 export function Studio(): JSX.Element {
   const { path } = place.value;
   const { title, view } = pageOf(path);
@@ -26,11 +23,7 @@ export function Studio(): JSX.Element {
   useEffect(() => {
     document.title = `${title} · ParallelRun`;
   }, [title]);
-  // A view may ask seldom, or not at all: that a session has ended shows at once all the same.
-  const round = useEvery(SESSION_MS);
-  useEffect(() => {
-    if (session.value?.is_token_needed) void refreshSession();
-  }, [round, path]);
+  useEffect(followSession, []);
   // Who doesn't see the page hears that it is another one, and goes on from its beginning.
   useEffect(() => {
     if (!isFirst.current) main.current?.focus({ preventScroll: true });

@@ -9,28 +9,56 @@ import { apiPath } from "../api/paths";
 import type { Fire, FirePage, Job, JobSummaryPage, Schedule, SchedulePage } from "../api/types";
 import { Card } from "../parts/card";
 import { Command } from "../parts/command";
+import { useDefiner, type Definer } from "../parts/define";
 import { Empty, Shown, Trouble } from "../parts/notice";
 import { Coded } from "../parts/prose";
 import { State } from "../parts/state";
-import { go } from "../shell/router";
+import { ask, go, place } from "../shell/router";
 import { moment } from "../words/times";
 import { dueOf } from "../words/due";
 
 const EVERY_MS = 10_000;
 const LAST = 10;
+const ABOUT = "When, and which job: one that there is, by its id, or a new one. Fields are in docs/schedules.md.";
+
+const documentOf = (job: string): string => `trigger:
+  type: cron
+  expression: "30 2 * * *"
+  time_zone: ${Intl.DateTimeFormat().resolvedOptions().timeZone}
+create_job: azureml:${job}
+`;
+
 /** Of times that have made no job. */
 const OUTCOMES: Partial<Record<Fire["outcome"], string>> = { skipped: "skipped", missed: "failed" };
 
 export function Schedules(): JSX.Element {
   const round = useEvery(EVERY_MS);
   const loaded = useLoaded("schedules", (signal) => getJson<SchedulePage>(apiPath("/schedules"), signal), round);
+  // From the page of a job, one comes here to have it made again and again.
+  const from = place.value.query.get("of") ?? "";
+  const definer = useDefiner({
+    noun: "schedule",
+    about: ABOUT,
+    first: documentOf(from || "JOB"),
+    isBegun: from !== "",
+    onDone: () => {
+      ask({ of: "" });
+      loaded.reload();
+    },
+  });
   return (
     <div class="page stack">
-      <h1>Schedules</h1>
+      <div class="heading">
+        <h1>Schedules</h1>
+        {definer.create}
+      </div>
+      {definer.dialog}
       <Shown of={loaded}>
         {({ items }) =>
           items.length ? (
-            items.map((each) => <OneSchedule key={each.name} of={each} round={round} reload={loaded.reload} />)
+            items.map((each) => (
+              <OneSchedule key={each.name} of={each} round={round} reload={loaded.reload} edit={definer.edit} />
+            ))
           ) : (
             <>
               <Empty>No schedule yet. A schedule makes a job whenever it is due:</Empty>
@@ -43,7 +71,14 @@ export function Schedules(): JSX.Element {
   );
 }
 
-function OneSchedule({ of, round, reload }: { of: Schedule; round: number; reload: () => void }): JSX.Element {
+interface OneProps {
+  of: Schedule;
+  round: number;
+  reload: () => void;
+  edit: Definer["edit"];
+}
+
+function OneSchedule({ of, round, reload, edit }: OneProps): JSX.Element {
   const [problem, tell] = useState<Problem | undefined>(undefined);
   const path = `/schedules/${encodeURIComponent(of.name)}`;
   const act = (verb: string, then: (answer: unknown) => void): void => {
@@ -61,12 +96,13 @@ function OneSchedule({ of, round, reload }: { of: Schedule; round: number; reloa
           <button type="button" onClick={() => act("trigger", (job) => go(`/jobs/${(job as Job).id}`))}>
             Run now
           </button>
+          {of.last?.job_id && edit({ name: of.name, definition: definitionOf(of, of.last.job_id) })}
         </>
       }
     >
       {problem && <Trouble problem={problem} />}
       {of.description && <p>{of.description}</p>}
-      <dl class="pairs">
+      <dl class="pairs left">
         <div>
           <dt>Due</dt>
           <dd>
@@ -90,6 +126,17 @@ function OneSchedule({ of, round, reload }: { of: Schedule; round: number; reloa
     </Card>
   );
 }
+
+/** What defines it: its job is the one that it has made last. */
+const definitionOf = (of: Schedule, job: string): Record<string, unknown> => ({
+  ...(of.display_name ? { display_name: of.display_name } : {}),
+  ...(of.description ? { description: of.description } : {}),
+  ...(Object.keys(of.tags).length ? { tags: of.tags } : {}),
+  trigger: of.trigger,
+  missed_runs: of.missed_runs,
+  allow_overlap: of.allow_overlap,
+  create_job: `azureml:${job}`,
+});
 
 function History({ path, name, round }: { path: string; name: string; round: number }): JSX.Element | null {
   const { value } = useLoaded(

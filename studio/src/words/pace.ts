@@ -39,10 +39,12 @@ export const itemsFound = ({ progress }: Job): number => progress.items_schedule
 /** How many items are decided: with a row, failed, or only without a row. As `items_decided` of the server. */
 export const itemsDecided = ({ progress }: Job): number => progress.items_done + progress.items_failed;
 
+const TOLD: string[] = ["waiting_for_workers", "starting", "paused"];
+
 /** What a job is called in a list and on its page: its state, with waiting and working told apart. */
 export function standingOf(job: Pick<Job, "state" | "pace">): string {
   const standing = job.pace?.standing;
-  return standing === "waiting_for_workers" || standing === "starting" ? standing : job.state;
+  return standing && TOLD.includes(standing) ? standing : job.state;
 }
 
 /** How many steps of a pipeline are in these states. */

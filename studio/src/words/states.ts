@@ -8,6 +8,7 @@ const KINDS: Record<string, Kind> = {
   ready: "waiting",
   waiting_for_workers: "waiting",
   starting: "waiting",
+  paused: "stopped",
   processing: "running",
   finalizing: "running",
   running: "running",

@@ -39,6 +39,32 @@ def sign_in(browser: httpx.Client, **shown: str) -> httpx.Response:
     return browser.post("/v1/session", json=shown)
 
 
+def check_that_streams_end(redis_url: str, site: Site, folder: Path, *, without: str = "") -> None:
+    """Who has signed out, or has no token any more, follows no job, though they began to when they might."""
+    tokens = folder / "tokens"
+    tokens.write_text("anna anna-has-this-one\nbert bert-has-this-one\n")
+    tokens.chmod(0o600)
+    flags = ("--tokens-file", str(tokens))
+    with (
+        ApiServer(folder / "root", redis_url, *flags, insecure=False, without=without) as server,
+        server.client() as browser,
+    ):
+        sign_in(browser, token="anna-has-this-one")
+        job = browser.post("/v1/jobs", json=site.spec(), headers=PAGE).raise_for_status().json()["id"]
+        path, shown = f"/v1/jobs/{job}/events", {"Authorization": "Bearer anna-has-this-one"}
+        with browser.stream("GET", path) as by_cookie, browser.stream("GET", path, headers=shown) as by_token:
+            browser.delete("/v1/session").raise_for_status()
+            assert_it_ends(by_cookie)
+            tokens.write_text("bert bert-has-this-one\n")
+            assert_it_ends(by_token)
+
+
+def assert_it_ends(stream: httpx.Response) -> None:
+    """One that goes on shows after a time that it lives."""
+    for line in stream.iter_lines():
+        assert not line.startswith(":"), "it goes on"
+
+
 class TestFiles:
     @pytest.mark.parametrize("path", ["/", "/jobs/job_01kav3x8n2h7q5m9c4t6/timeline", "/nodes", "/%3Cscript%3E"])
     def test_any_address_that_a_person_opens_is_the_page(self, path: str, browser: httpx.Client) -> None:
@@ -121,6 +147,9 @@ class TestSession:
 
         assert browser.delete("/v1/session").status_code == 204
         assert browser.get("/v1/jobs").status_code == 401
+
+    def test_a_stream_ends_with_its_session_or_its_token(self, redis_url: str, site: Site, tmp_path: Path) -> None:
+        check_that_streams_end(redis_url, site, tmp_path)
 
     def test_a_change_by_cookie_needs_the_header_that_no_other_site_can_send(
         self, browser: httpx.Client, site: Site

@@ -96,7 +96,8 @@ def test_standing_tells_waiting_from_working(fields: dict[str, float], standing:
     counts = Progress(**{"scheduled": 9, "published": 9, "queued_at": 1.0, **fields})  # type: ignore[arg-type]
     assert standing_of(JobState.PROCESSING, counts) is standing
     assert standing_of(JobState.QUEUED, counts) is Standing.QUEUED
-    assert standing_of(JobState.CANCELED, counts) is Standing.ENDED
+    assert standing_of(JobState.CANCELED, counts, is_paused=True) is Standing.ENDED
+    assert standing_of(JobState.PROCESSING, counts, is_paused=True) is Standing.PAUSED
 
 
 def test_time_left_knows_the_mini_batch_that_runs_for_longest() -> None:

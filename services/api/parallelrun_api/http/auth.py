@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from anyio import CapacityLimiter
@@ -26,6 +28,32 @@ _DOTS: Final = 2
 _PROVIDER_THREADS: Final = 8
 """Threads that may wait for a provider's keys: anybody can have them fetched."""
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+class Admission:
+    """The right of a request to its answer, for one that takes long: a session or a token may end meanwhile.
+
+    Args:
+        admit: raises Unauthorized or Forbidden if the request would be refused by now.
+    """
+
+    def __init__(self, admit: Callable[[], Awaitable[object]] | None = None) -> None:
+        self._admit = admit
+
+    async def has_ended(self) -> bool:
+        """Return whether the request would be refused by now. If nobody can say, it would not."""
+        try:
+            if self._admit is not None:
+                await self._admit()
+        except (Unauthorized, Forbidden):
+            return True
+        except ParallelRunError:
+            return False
+        return False
+
+
+ADMISSION: Final[ContextVar[Admission]] = ContextVar("admission", default=Admission())  # noqa: B039 - it never changes
+"""That of the request that is being answered; outside of one, it has no end."""
 
 
 class Door(Protocol):
@@ -93,9 +121,10 @@ class Guard:
                 await self._pages(scope, receive, send)
                 return
             if scope["path"] not in self._open_paths:
-                person = await self._by_provider(headers, door) or self._person(scope, headers, door)
+                person = await self._admitted(scope, headers, door)
                 scope.setdefault("state", {})["token_name"] = person.name
                 CURRENT.set(person)
+                ADMISSION.set(Admission(partial(self._admitted, scope, headers, door)))
             else:
                 CURRENT.set(NOBODY)
         except ParallelRunError as error:
@@ -103,6 +132,9 @@ class Guard:
             await answer(error, scope["path"])(scope, receive, send)
             return
         await self._app(scope, receive, send)
+
+    async def _admitted(self, scope: Scope, headers: dict[bytes, bytes], door: Door | None) -> Person:
+        return await self._by_provider(headers, door) or self._person(scope, headers, door)
 
     async def _by_provider(self, headers: dict[bytes, bytes], door: Door | None) -> Person | None:
         """Return the person of a token that an OpenID Connect provider has made; None: there is none.

@@ -15,6 +15,7 @@ from starlette.responses import StreamingResponse
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import encoded
+from parallelrun_api.http.auth import ADMISSION
 from parallelrun_api.people.person import CURRENT
 from parallelrun_api.routes.responses import JobId, content
 from parallelrun_api.routes.router import Operations
@@ -30,6 +31,8 @@ router = Operations("jobs")
 _RETRY_MS: Final = 1000
 _WAITING_S: Final = 2.0
 """How often a stream finds out what its job waits for."""
+_ADMISSION_S: Final = 1.0
+"""How often a stream finds out whether who follows it may still do so."""
 _ID: Final = r"^(|\d{1,18}(-\d{1,18})?)$"
 _JOB: Final = {"$ref": "#/components/schemas/Job"}
 _DATA: Final[dict[str, dict[str, Any]]] = {
@@ -102,7 +105,8 @@ async def events(
     First comes a `snapshot` with the job; then each `state`, `progress`, `error`, `size`, `step` and `steps` as it
     happens, with an id; `waiting`, without one, when what it waits for has changed; at last an `end` with the job, once
     its result is recorded. After a broken connection, continue after the last id; without one, earlier events are left
-    out. A comment every 15 s shows that the connection is alive.
+    out. A comment every 15 s shows that the connection is alive. Without an `end`, the stream ends a second after the
+    session or the token with which it was asked for.
     """
     after = _parsed(last_event_id or last_event_id_query)
     context.check_streams()
@@ -156,8 +160,11 @@ async def _stream(context: Context, snapshot: Job, after: EventId, mask: Mask) -
     heartbeat = Every(context.heartbeat_s)
     heartbeat.delay(time.monotonic())
     words = _WaitingWords(context, snapshot)
+    admission, admission_due = ADMISSION.get(), Every(_ADMISSION_S)
     async with context.feeds.watch(snapshot.id) as feed:
         while not context.stopping.is_set():
+            if admission_due.is_due(time.monotonic()) and await admission.has_ended():
+                return
             # Taken before the events are read: later ones ring this bell, and after the end there are none.
             bell, has_ended = feed.bell, feed.ended
             new = await context.feeds.read(feed, after)
@@ -177,7 +184,8 @@ async def _stream(context: Context, snapshot: Job, after: EventId, mask: Mask) -
                 heartbeat.delay(time.monotonic())
             with suppress(TimeoutError):
                 now = time.monotonic()
-                await asyncio.wait_for(bell.wait(), min(heartbeat.wait_s(now), words.wait_s(now)))
+                due = (heartbeat, words, admission_due)
+                await asyncio.wait_for(bell.wait(), min(each.wait_s(now) for each in due))
             # By the time since the last byte: the bell also rings for what is no event.
             if heartbeat.is_due(time.monotonic()):
                 yield b": still here\n\n"

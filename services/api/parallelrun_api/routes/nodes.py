@@ -11,6 +11,7 @@ from pydantic import Field
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.models import Asked
+from parallelrun_api.people.access import Subject
 from parallelrun_api.people.person import seen_places
 from parallelrun_api.routes.router import Operations
 from parallelrun_api.views.node_usage import by_machine, summed
@@ -117,8 +118,13 @@ def _usage(info: NodeInfo) -> NodeUsage | None:
     )
 
 
+def _work(job: str, workers: int, context: Context) -> WorkForJob:
+    owner = context.access.owner_of(Subject("job", job)) or ""
+    return WorkForJob(job=job, name=context.jobs.name_of(job), workers=workers, owner=owner)
+
+
 def _node(info: NodeInfo, is_alive: bool, context: Context) -> Node:
-    name_of, sees_job = context.jobs.name_of, context.access.sees_job
+    sees_job = context.access.sees_job
     workers = {job: busy for job, busy in info.workers.items() if sees_job(job)} if is_alive else {}
     return Node(
         node=info.node,
@@ -129,7 +135,7 @@ def _node(info: NodeInfo, is_alive: bool, context: Context) -> Node:
         version=info.version,
         started=rfc3339(info.started),
         jobs=[job for job in info.jobs if sees_job(job)] if is_alive else [],
-        work=[WorkForJob(job=job, name=name_of(job), workers=busy) for job, busy in sorted(workers.items()) if busy],
+        work=[_work(job, busy, context) for job, busy in sorted(workers.items()) if busy],
         workers_apart=info.workers_apart,
         memory_bytes=info.memory_bytes,
         disk_free_bytes=info.disk_free_bytes,

@@ -117,19 +117,26 @@ class JobSearch:
             RedisError: a job has not ended, and Redis is away.
         """
         by_state: Counter[str] = Counter()
-        matching, waiting = [], 0
+        matching: list[JobSummary] = []
+        standings: Counter[str] = Counter()
         for summary in self._fitting(query):
             if summary.archived and not query.has_archived:
                 continue
             by_state[summary.state] += 1
-            waiting += summary.pace is not None and summary.pace.standing == Standing.WAITING_FOR_WORKERS.value
+            standings[summary.pace.standing if summary.pace is not None else ""] += 1
             if query.state in (None, summary.state):
                 matching.append(summary)
         if query.order != "submitted" or query.is_ascending:
             matching.sort(key=_RANKS[query.order], reverse=not query.is_ascending)
         items = [self._with_steps(each) for each in matching[offset : offset + limit]]
         following = offset + limit if offset + limit < len(matching) else None
-        page = JobSummaryPage(items=items, total=len(matching), by_state=dict(by_state), waiting=waiting)
+        page = JobSummaryPage(
+            items=items,
+            total=len(matching),
+            by_state=dict(by_state),
+            waiting=standings[Standing.WAITING_FOR_WORKERS.value],
+            paused=standings[Standing.PAUSED.value],
+        )
         return page, following
 
     def _fitting(self, query: JobQuery) -> Iterator[JobSummary]:

@@ -120,7 +120,7 @@ def pace_of(
     until = epoch(rfc3339(ended)) if ended and state.is_terminal else now
     left_s = pace.left_s(progress, now) if state is JobState.PROCESSING and not is_paused else None
     return answers.Pace(
-        standing=pace.standing_of(state, progress).value,
+        standing=pace.standing_of(state, progress, is_paused=is_paused).value,
         as_of=rfc3339(until),
         waited_s=round(pace.waited_s(progress, until), 3),
         ran_s=round(pace.ran_s(progress, until), 3),

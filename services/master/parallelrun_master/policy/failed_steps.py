@@ -54,9 +54,9 @@ def failure_of(steps: list[EndedStep]) -> JobFailure:
         return JobFailure(code=CODE, summary=f"The step {first.step!r}{job} has failed: {first.why}.{more}")
     return JobFailure(
         code=CODE,
-        summary=f"The step {first.step!r}{job} has failed: {cause.code}: {cause.summary}{more}",
+        summary=f"The step {first.step!r}{job} has failed: {cause.summary}{more}",
         error_category=cause.error_category,
-        first_cause=cause.first_cause or f"{cause.code}: {cause.summary}",
+        first_cause=cause.first_cause or cause.summary,
         traceback=cause.traceback,
         sample_mini_batches=cause.sample_mini_batches,
         hint=cause.hint or _HINT.format(job=first.job_id),

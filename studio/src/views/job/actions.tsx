@@ -80,6 +80,11 @@ export function Actions({ job, live }: { job: Job; live: LiveJob }): JSX.Element
         <Icon name="again" />
         Run again …
       </a>
+      {!job.parent && (
+        <a class="button" href={`/schedules?of=${job.id}`}>
+          Schedule …
+        </a>
+      )}
       <Copy text={`parallelrun job show ${job.id}`} label="Copy the command that shows this job">
         CLI
       </Copy>

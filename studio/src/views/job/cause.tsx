@@ -3,7 +3,9 @@
 import type { JSX } from "preact";
 import { isOver } from "../../api/live";
 import type { Job, JobFailure } from "../../api/types";
+import { Cause as ErrorCause } from "../../parts/cause";
 import { Prose } from "../../parts/prose";
+import { firstCauseOf } from "../../words/errors";
 import { counted } from "../../words/numbers";
 import { ended, lostItems } from "../../words/sentence";
 import { linkToLog } from "./links";
@@ -13,13 +15,19 @@ export function Cause({ job, failure }: { job: Job; failure: JobFailure }): JSX.
     <>
       {failure.first_cause && failure.first_cause !== failure.summary && (
         <p class="first-cause">
-          First cause: {failure.error_category && <span class="chip failed">{failure.error_category}</span>}{" "}
-          <code>{failure.first_cause.replace(`${failure.error_category}: `, "")}</code>
+          First cause: {failure.error_category && <ErrorCause category={failure.error_category} />}{" "}
+          <code>{firstCauseOf(failure)}</code>
         </p>
       )}
       {failure.hint && (
         <p>
           <b>What to do:</b> <Prose text={ended(failure.hint)} />
+          {job.type === "parallel" && (
+            <>
+              {" Then "}
+              <a href={`/new?from=${job.id}&resume_from=1`}>run it again, with changes</a>.
+            </>
+          )}
         </p>
       )}
       {failure.traceback && (

@@ -9,6 +9,7 @@ import { Card } from "../../parts/card";
 import { Copy } from "../../parts/copy";
 import { Empty } from "../../parts/notice";
 import { Mark } from "../../parts/state";
+import { causeOf } from "../../words/errors";
 import { counted } from "../../words/numbers";
 import { moment } from "../../words/times";
 import { capital } from "../../words/sentence";
@@ -107,5 +108,13 @@ function entryOf({ at, name, data }: LiveEvent): Entry[] {
     ];
   if (name !== "error") return [];
   const log = text("log");
-  return [{ at, state: "failed", what: text("category") || "Error", detail: text("message"), ...(log ? { log } : {}) }];
+  return [
+    {
+      at,
+      state: "failed",
+      what: capital(causeOf(text("category") || "error")),
+      detail: text("message"),
+      ...(log ? { log } : {}),
+    },
+  ];
 }

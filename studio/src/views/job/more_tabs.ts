@@ -2,6 +2,7 @@
 
 export { AdviceTab } from "./advice/advice_tab";
 export { Events } from "./events";
+export { Explained } from "./explained";
 export { Outputs } from "./outputs";
 export { Parameters } from "./parameters";
 export { ProfileTab } from "./profile/profile_tab";

@@ -17,6 +17,11 @@ import { Listing } from "./listing";
 
 const FIRST = "type: s3\nbucket: our-images\n";
 const ABOUT = "Fields are in docs/storage.md. It has no secret: nodes have credentials, or a file that it names.";
+const CREDENTIALS: Record<string, string> = {
+  node: "those of the nodes",
+  secret: "in a file that it names",
+  anonymous: "none: it is public",
+};
 const ANSWERED_MS = 1000;
 
 export function Datastores(): JSX.Element {
@@ -42,13 +47,13 @@ export function Datastores(): JSX.Element {
               <>
                 <code>{each.location}</code> <Copy text={each.location} label={`Copy ${each.location}`} />
               </>,
-              each.access,
-              <>
+              CREDENTIALS[each.access] ?? each.access,
+              <span class="actions">
                 {definer.edit(each)}
                 <button type="button" aria-label={`Test ${each.name}`} onClick={() => test(each.name)}>
                   Test
                 </button>
-              </>,
+              </span>,
             ])}
           />
         )}
@@ -86,7 +91,7 @@ function Answers({ id }: { id: string }): JSX.Element {
                       .filter(({ what }) => what.startsWith("input: "))
                       .map(({ level, what, todo }) => (
                         <>
-                          <Mark state={level === "ok" ? "completed" : "failed"} />
+                          <Mark state={level === "ok" ? "completed" : "failed"} />{" "}
                           <Prose text={what.replace(/^input: \S+\/paths\/:? /, "")} />
                           {todo && <span class="sub"> {todo}</span>}
                         </>

@@ -30,6 +30,9 @@ const RANGES: Record<Setting, string> = {
   mini_batch_size: "1,2,5,10,20,50,100,200,500,1000",
 };
 
+/** The server's note of a job that runs: here, all is told of the rest of it. */
+const SO_FAR = "The job runs: this is about what has ended so far.";
+
 export function WhatIf({ job }: { job: Job }): JSX.Element {
   const { query } = place.value;
   const setting = (query.get("what") ?? "nodes") as Setting;
@@ -75,6 +78,8 @@ function Points({ job, curve }: { job: Job; curve: AdviceCurve }): JSX.Element {
   const left = job.pace?.left_s ?? undefined;
   const { scheduled, done, failed, listing_done } = job.progress;
   const undecided = left === undefined || !listing_done ? undefined : scheduled - done - failed;
+  // What it costs is told of the same time: the rest of a job that runs, all of one that has ended.
+  const part = left === undefined ? 1 : left / curve.seconds;
   const points = untilPlateau(curve, left, undecided);
   const longest = Math.max(curve.seconds, ...points.map(({ seconds }) => seconds));
   const hasCost = points.some(({ cost }) => cost !== null);
@@ -116,8 +121,8 @@ function Points({ job, curve }: { job: Job; curve: AdviceCurve }): JSX.Element {
                 <td class="number">
                   {left === undefined ? duration(point.seconds) : restOf(job, left, point.seconds / curve.seconds)}
                 </td>
-                <td class="number">{short(point.node_hours)}</td>
-                {hasCost && <td class="number">{point.cost === null ? "–" : short(point.cost)}</td>}
+                <td class="number">{short(point.node_hours * part)}</td>
+                {hasCost && <td class="number">{point.cost === null ? "–" : short(point.cost * part)}</td>}
               </tr>
             ))}
           </tbody>
@@ -125,17 +130,19 @@ function Points({ job, curve }: { job: Job; curve: AdviceCurve }): JSX.Element {
       </div>
       <ul class="notes sub">
         <li>
-          {left === undefined ? "It took" : "What has ended took"} {duration(curve.seconds)}; {SETTINGS[curve.setting]}:{" "}
-          {count(curve.now)}.
+          {left === undefined ? "It took" : "By what has ended so far, which took"} {duration(curve.seconds)};{" "}
+          {SETTINGS[curve.setting]}: {count(curve.now)}.
         </li>
         {points.length < curve.points.length && (
           <li>What is not listed would save less than {LEAST_GAIN_S} seconds, or 2 % of the time, more.</li>
         )}
-        {curve.notes.map((note) => (
-          <li key={note}>
-            <Prose text={note} />
-          </li>
-        ))}
+        {curve.notes
+          .filter((note) => left === undefined || note !== SO_FAR)
+          .map((note) => (
+            <li key={note}>
+              <Prose text={note} />
+            </li>
+          ))}
       </ul>
     </>
   );

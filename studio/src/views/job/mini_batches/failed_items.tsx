@@ -11,6 +11,7 @@ import { DataTable } from "../../../charts/twin";
 import { Card } from "../../../parts/card";
 import { Copy } from "../../../parts/copy";
 import { Shown } from "../../../parts/notice";
+import { causeOf } from "../../../words/errors";
 import { count } from "../../../words/numbers";
 import { linkToMiniBatch } from "../links";
 
@@ -80,7 +81,7 @@ function Table({ job, items }: { job: string; items: FailedItem[] }): JSX.Elemen
         </>,
         <a href={linkToMiniBatch(job, each.mini_batch)}>{count(each.mini_batch)}</a>,
         <span class="message sub">
-          {each.category} <code>{each.message}</code>
+          {causeOf(each.category)} <code>{each.message}</code>
         </span>,
         each.place,
       ])}

@@ -14,6 +14,7 @@ import { Icon } from "../../../parts/icon";
 import { Empty, Shown } from "../../../parts/notice";
 import { State } from "../../../parts/state";
 import { ask, linkWith, place } from "../../../shell/router";
+import { causeOf } from "../../../words/errors";
 import { bytes, count } from "../../../words/numbers";
 import { clock, duration } from "../../../words/times";
 import type { Range } from "./range";
@@ -71,7 +72,7 @@ export function Listed({ job, revision, range }: { job: Job; revision: number; r
             <>
               <Pick name="node" title="Node" values={listed.value?.nodes ?? []} />
               <Pick name="process" title="Worker" values={listed.value?.processes ?? []} />
-              <Pick name="category" title="Error" values={listed.value?.categories ?? []} />
+              <Pick name="category" title="Error" values={listed.value?.categories ?? []} inWords={causeOf} />
               <label class="search">
                 <Icon name="search" />
                 <span class="unseen">Name of an input</span>
@@ -117,8 +118,15 @@ function nothing(job: Job, state: string): string {
   return `No mini-batch was run${job.failure?.code === "INIT_FAILED" ? ": init() failed" : ""}.`;
 }
 
+interface PickProps {
+  name: string;
+  title: string;
+  values: string[];
+  inWords?: (value: string) => string;
+}
+
 /** A filter by one of a few values; nothing where there is no choice. */
-function Pick({ name, title, values }: { name: string; title: string; values: string[] }): JSX.Element | null {
+function Pick({ name, title, values, inWords }: PickProps): JSX.Element | null {
   const value = place.value.query.get(name) ?? "";
   if (values.length < 2 && !value) return null;
   return (
@@ -127,7 +135,9 @@ function Pick({ name, title, values }: { name: string; title: string; values: st
       <select value={value} onChange={(event) => ask({ [name]: event.currentTarget.value })}>
         <option value="">any</option>
         {[...new Set([...values, ...(value ? [value] : [])])].map((each) => (
-          <option key={each}>{each}</option>
+          <option key={each} value={each}>
+            {inWords?.(each) ?? each}
+          </option>
         ))}
       </select>
     </label>
@@ -159,7 +169,7 @@ function cellsOf(of: MiniBatch): ComponentChildren[] {
       <State state={of.status} />
       {of.failure && (
         <span class="message sub">
-          {of.failure.category} <code>{of.failure.message}</code>
+          {causeOf(of.failure.category)} <code>{of.failure.message}</code>
         </span>
       )}
     </>,

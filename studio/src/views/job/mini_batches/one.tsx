@@ -8,6 +8,7 @@ import { useLoaded } from "../../../api/loaded";
 import { jobPath } from "../../../api/paths";
 import type { Job, MiniBatchTries, MiniBatchTry } from "../../../api/types";
 import { Card } from "../../../parts/card";
+import { Cause } from "../../../parts/cause";
 import { Empty, Shown } from "../../../parts/notice";
 import { State } from "../../../parts/state";
 import { ask } from "../../../shell/router";
@@ -74,7 +75,7 @@ function OneTry({ job, of, number }: { job: Job; of: MiniBatchTry; number: numbe
       {of.failure && (
         <div class="failure">
           <p>
-            <span class="chip failed">{of.failure.category}</span> <code>{of.failure.message}</code>
+            <Cause category={of.failure.category} /> <code>{of.failure.message}</code>
           </p>
           {of.failure.traceback && (
             <details open>

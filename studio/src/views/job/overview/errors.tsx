@@ -6,6 +6,7 @@ import { usePicture } from "../../../api/loaded";
 import { jobPath } from "../../../api/paths";
 import type { Job, KindsOfErrors } from "../../../api/types";
 import { Card } from "../../../parts/card";
+import { Cause } from "../../../parts/cause";
 import { counted } from "../../../words/numbers";
 import { linkToLog, linkToMiniBatch } from "../links";
 
@@ -27,7 +28,7 @@ export function Errors({ job, revision }: { job: Job; revision: number }): JSX.E
           <li key={`${error.category} ${error.place} ${error.message}`}>
             <p class="heading">
               <span class="count">{error.count} ×</span>
-              <span class="chip failed">{error.category}</span>
+              <Cause category={error.category} />
               {error.place && <span class="sub">{error.place}</span>}
             </p>
             <p class="message">
