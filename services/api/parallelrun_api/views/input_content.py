@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from parallelrun_api.views.downloads import BYTES, image_type_of
+from parallelrun_api.views.mini_batch_inputs import scheduled_message
 from parallelrun_core.errors import NotFound, UnsafePath
-from parallelrun_core.folder.manifest import ManifestCursor
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.wire import message
@@ -48,11 +48,7 @@ def place_of(folder: Path, mini_batch: int, number: int) -> InputPlace:
         NotFound: there is no such mini-batch yet, or it has fewer inputs.
         CorruptLog: the manifest can't be read.
     """
-    with closing(ManifestCursor(folder, first=mini_batch)) as cursor:
-        entry = cursor.read()
-    if entry is None or entry.mini_batch != mini_batch:
-        raise NotFound(f"Mini-batch {mini_batch:,} has not been scheduled yet.")
-    decoded = message.decode(entry.raw)
+    decoded = scheduled_message(folder, mini_batch)
     if message.is_described(decoded):
         described = message.described_of(decoded)
         places = [InputPlace(path, 0) for path in message.described_paths(described)]

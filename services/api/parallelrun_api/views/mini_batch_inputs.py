@@ -17,6 +17,15 @@ from parallelrun_core.wire import message
 _MOST: Final = 1000
 
 
+def scheduled_message(folder: Path, mini_batch: int) -> message.Message:
+    """What the manifest has of a mini-batch. Raises NotFound, CorruptLog."""
+    with closing(ManifestCursor(folder, first=mini_batch)) as cursor:
+        entry = cursor.read()
+    if entry is None or entry.mini_batch != mini_batch:
+        raise NotFound(f"Mini-batch {mini_batch:,} has not been scheduled yet.")
+    return message.decode(entry.raw)
+
+
 def inputs_of(folder: Path, mini_batch: int) -> MiniBatchInputs:
     """The inputs of a mini-batch, in the order in which `run()` gets them.
 
@@ -24,11 +33,7 @@ def inputs_of(folder: Path, mini_batch: int) -> MiniBatchInputs:
         NotFound: there is no such mini-batch yet.
         CorruptLog: the manifest can't be read.
     """
-    with closing(ManifestCursor(folder, first=mini_batch)) as cursor:
-        entry = cursor.read()
-    if entry is None or entry.mini_batch != mini_batch:
-        raise NotFound(f"Mini-batch {mini_batch:,} has not been scheduled yet.")
-    decoded = message.decode(entry.raw)
+    decoded = scheduled_message(folder, mini_batch)
     if not message.is_described(decoded):
         files = message.files_of(decoded)
         return MiniBatchInputs(items=decoded.items, total=len(files), files=_texts(files[:_MOST]))

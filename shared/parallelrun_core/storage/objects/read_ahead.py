@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final, NamedTuple
 
-from parallelrun_core.storage.objects.reading import ObjectFile
+from parallelrun_core.storage.objects.reading import ObjectFile, SeekableObject
 
 _FIRST: Final = 64 << 10
 """What is fetched at once where nothing tells that more will be wanted."""
@@ -25,7 +24,7 @@ class _Block(NamedTuple):
         return self.start + len(self.data)
 
 
-class StreamedObject(io.RawIOBase):
+class StreamedObject(SeekableObject):
     """An `ObjectFile` that is read ahead; closes the file. It keeps the last two blocks: who looks for records steps
     back a little.
 
@@ -33,27 +32,12 @@ class StreamedObject(io.RawIOBase):
     """
 
     def __init__(self, file: ObjectFile) -> None:
-        super().__init__()
+        super().__init__(file.size)
         self._file = file
-        self._at = 0
         self._window = _FIRST
         self._kept: deque[_Block] = deque([_Block(0, b"")], maxlen=2)
         self._coming: deque[tuple[int, int, Future[bytes]]] = deque()
         self._pool: ThreadPoolExecutor | None = None
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._file.size}[whence]
-        self._at = max(0, base + offset)
-        return self._at
 
     def read(self, size: int | None = -1) -> bytes:
         """The next bytes, at most so many; fewer only at the end."""

@@ -40,25 +40,12 @@ def version_of(meta: ObjectMeta) -> Version:
     return Version(meta["size"], meta["last_modified"].timestamp(), tag)
 
 
-class ObjectFile(io.RawIOBase):
-    """A version of an object: a read raises `Replaced` once there is another.
+class SeekableObject(io.RawIOBase):
+    """A file whose position costs nothing to change: what is there is asked for when it is read."""
 
-    Args:
-        version: which one; by default the one that is there now, which takes a request to learn.
-
-    Raises:
-        StoreError: the object can't be asked for.
-    """
-
-    def __init__(self, url: str, version: Version | None = None) -> None:
+    def __init__(self, size: int) -> None:
         super().__init__()
-        self._url = url
-        address = address_of(url)
-        self._address = address
-        self._client = None if address.is_web else client_of(address.store)
-        version = version or present_version(url, address)
-        self.size = version.size_bytes
-        self._version = version
+        self.size = size
         self._at = 0
 
     def readable(self) -> bool:
@@ -74,6 +61,25 @@ class ObjectFile(io.RawIOBase):
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]
         self._at = max(0, base + offset)
         return self._at
+
+
+class ObjectFile(SeekableObject):
+    """A version of an object: a read raises `Replaced` once there is another.
+
+    Args:
+        version: which one; by default the one that is there now, which takes a request to learn.
+
+    Raises:
+        StoreError: the object can't be asked for.
+    """
+
+    def __init__(self, url: str, version: Version | None = None) -> None:
+        self._url = url
+        address = address_of(url)
+        self._address = address
+        self._client = None if address.is_web else client_of(address.store)
+        self._version = version or present_version(url, address)
+        super().__init__(self._version.size_bytes)
 
     def read(self, size: int | None = -1) -> bytes:
         """The next bytes, at most so many; fewer only at the end."""
