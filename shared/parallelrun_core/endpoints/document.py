@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from parallelrun_core.azure.forms import is_of_pipeline
 from parallelrun_core.azure.invocation import DATA, invoked
@@ -21,6 +21,7 @@ from parallelrun_core.endpoints.records import NAME_PATTERN, PLACE, Slot
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.intake.reading import Reading, read_job
 from parallelrun_core.names.assets import Names
+from parallelrun_core.problems import validated
 from parallelrun_core.spec.pipeline_steps import later_path
 from parallelrun_core.spec.problems import problem_of
 from parallelrun_core.untrusted.document import load_document
@@ -80,10 +81,7 @@ def read_endpoint(document: object, *, name: str = "") -> EndpointReading:
     """
     if not isinstance(document, dict):
         raise InvalidInput.at("", "the document of an endpoint is a mapping")
-    try:
-        endpoint_document = EndpointDocument.model_validate(document)
-    except ValidationError as error:
-        raise InvalidInput(problems=tuple(problem_of(EndpointDocument, each) for each in error.errors())) from None
+    endpoint_document = validated(EndpointDocument, document, problem_of=problem_of)
     unknown = set(endpoint_document.defaults or {}) - {"deployment_name"}
     if unknown:
         raise InvalidInput.at(f"/defaults/{sorted(unknown)[0]}", "unknown field", "deployment_name is known")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from parallelrun_core.azure.invocation import DATA, MODEL
 from parallelrun_core.described import Strict
 from parallelrun_core.endpoints.records import PLACE, Deployment
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.problems import Problems
+from parallelrun_core.problems import Problems, validated
 from parallelrun_core.spec.pipeline_steps import later_path
 from parallelrun_core.spec.problems import problem_of
 
@@ -75,10 +75,7 @@ def read_invocation(document: object) -> Invocation:
     """
     if not isinstance(document, dict):
         raise InvalidInput.at("", "an invocation is a mapping", "{input: PATH}")
-    try:
-        invocation = Invocation.model_validate(document)
-    except ValidationError as error:
-        raise InvalidInput(problems=tuple(problem_of(Invocation, each) for each in error.errors())) from None
+    invocation = validated(Invocation, document, problem_of=problem_of)
     if invocation.input is not None and invocation.inputs:
         raise InvalidInput.at("/input", "inputs are given, too", "leave one of them out")
     return invocation

@@ -19,13 +19,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from parallelrun_core.described import Strict
 from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.intake.prepared import JOB_ID, TRIGGER_TIME
 from parallelrun_core.intake.reading import Reading, read_job
 from parallelrun_core.names.assets import Names
+from parallelrun_core.problems import validated
 from parallelrun_core.schedules.records import NAME_PATTERN
 from parallelrun_core.schedules.trigger import read_trigger
 from parallelrun_core.schedules.trigger_base import Trigger
@@ -111,10 +112,7 @@ def _checked(document: object, name: str) -> ScheduleDocument:
     for action in _OTHER_ACTIONS:
         if action in document:
             raise InvalidInput.at(f"/{action}", "a schedule makes jobs, and nothing else", "create_job")
-    try:
-        schedule_document = ScheduleDocument.model_validate(document)
-    except ValidationError as error:
-        raise InvalidInput(problems=tuple(problem_of(ScheduleDocument, each) for each in error.errors())) from None
+    schedule_document = validated(ScheduleDocument, document, problem_of=problem_of)
     called = schedule_document.name or name
     if not re.fullmatch(NAME_PATTERN, called):
         raise InvalidInput.at("/name", _NAME if called else "this field is required")

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
 from pydantic import (
     Field,
     SerializerFunctionWrapHandler,
-    ValidationError,
     ValidationInfo,
     field_validator,
     model_serializer,
@@ -26,6 +26,7 @@ from parallelrun_core.described import Strict
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.names.assets import INCLUDES, stored_code
 from parallelrun_core.names.computes import plain_name
+from parallelrun_core.problems import validated
 from parallelrun_core.spec import command as commands
 from parallelrun_core.spec.environment import Environment
 from parallelrun_core.spec.expressions import bound_name
@@ -203,10 +204,7 @@ class JobSpec(Strict):
         """
         if not isinstance(document, dict):
             raise InvalidInput.at("", "a job spec is a mapping of settings", "see docs/job-spec.md")
-        try:
-            return cls.model_validate(document)
-        except ValidationError as error:
-            raise InvalidInput(problems=tuple(problem_of(cls, each, JOB_HINTS) for each in error.errors())) from error
+        return validated(cls, document, problem_of=partial(problem_of, hints=JOB_HINTS))
 
     @model_validator(mode="before")
     @classmethod

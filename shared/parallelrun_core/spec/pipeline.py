@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal, Self
 
-from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.problems import validated
 from parallelrun_core.spec.fields import AnyInput, Output
 from parallelrun_core.spec.job import JobSpec
 from parallelrun_core.spec.later_inputs import CarriedInput, Deferred, PipelineInput, StepInput, StepName, StepOutput
@@ -155,10 +156,7 @@ class PipelineSpec(Deferred):
         """
         if not isinstance(document, dict):
             raise InvalidInput.at("", "a pipeline is a mapping of settings")
-        try:
-            return cls.model_validate(document)
-        except ValidationError as error:
-            raise InvalidInput(problems=tuple(problem_of(cls, details) for details in error.errors())) from error
+        return validated(cls, document, problem_of=problem_of)
 
     @field_validator("notify", mode="before")
     @classmethod
