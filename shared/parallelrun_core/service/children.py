@@ -49,8 +49,11 @@ _INSTALLING: Final = frozenset(
 _SEARCH_OF_PYTHON: Final = frozenset({"PYTHONPATH", "PYTHONHOME", "PYTHONNOUSERSITE", "VIRTUAL_ENV", "CONDA_PREFIX"})
 _DEVICES: Final = frozenset({"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES"})
 
+_KEYRING: Final = "UV_KEYRING_PROVIDER"
+_NO_KEYRING: Final = "disabled"
 _NAMED_INDEX: Final = re.compile(r"(?:^|\s)([A-Za-z0-9][\w.-]*)=")
-_WITH_USER: Final = re.compile(r"://[^/\s@]+@")
+WITH_USER: Final = re.compile(r"://[^/\s@]+@")
+"""A URL with a user's name, and maybe a password, before its host."""
 
 
 class Child(Enum):
@@ -77,10 +80,12 @@ def variables_for(child: Child, variables: Mapping[str, str]) -> dict[str, str]:
 
 def with_credentials(variables: Mapping[str, str]) -> frozenset[str]:
     """The names of an installer's variables that let their owner into a package index or a proxy: passwords of indexes,
-    files with passwords, and URLs with a user's name."""
+    files with passwords, the keyring, and URLs with a user's name."""
     passwords = {*_passwords_of_indexes(variables), "NETRC"}
+    if variables.get(_KEYRING, _NO_KEYRING) not in ("", _NO_KEYRING):
+        passwords.add(_KEYRING)
     urls = {
-        name for name in _PROXIES | _INDEXES | _INSTALLING if _WITH_USER.search(variables.get(name, ""))
+        name for name in _PROXIES | _INDEXES | _INSTALLING if WITH_USER.search(variables.get(name, ""))
     }  # fmt: skip
     return frozenset((passwords | urls) & variables.keys())
 

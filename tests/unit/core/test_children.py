@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_agent.environments.build import BuildFailed, _build
+from parallelrun_agent.environments.build import BuildFailed, _build, _files_with_credentials
 from parallelrun_core.service import children
 from parallelrun_core.service.children import Child, variables_for, with_credentials, without_installers_secrets
 from parallelrun_core.spec.requirements import parse_requirement
@@ -71,7 +71,14 @@ def test_children_credentials_are_told_by_name_and_by_value() -> None:
 def test_children_no_text_of_a_job_names_a_variable_of_an_installer(line: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no variable"):
         parse_requirement(line)
-    request = {"python": "python", "requirements": [line], "worker": "/w", "may_build": True, "compile": False}
+    request = {
+        "python": "python",
+        "requirements": [line],
+        "worker": "/w",
+        "may_build": True,
+        "compile": False,
+        "hosts": ["*"],
+    }
     with (
         replaced("parallelrun_agent.environments.build:_uv", lambda *_: None),
         pytest.raises(BuildFailed, match="no var"),
@@ -93,12 +100,32 @@ def check_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("uv.find_uv_bin", lambda: str(uv))
     monkeypatch.setenv("UV_INDEX", "inner=https://i/simple")
     monkeypatch.setenv("UV_INDEX_INNER_PASSWORD", "p")
-    request = {"python": "python", "requirements": ["six"], "worker": "/w", "may_build": True, "compile": False}
+    request = {
+        "python": "python",
+        "requirements": ["six"],
+        "worker": "/w",
+        "may_build": True,
+        "compile": False,
+        "hosts": ["*"],
+    }
     try:
         _build(tmp_path / "environment", request)
     except BuildFailed as error:
         assert "wheels only, as UV_INDEX_INNER_PASSWORD has credentials" in str(error)  # noqa: PT017 - none is a failure, too
     assert "--no-build" in (tmp_path / "uv.calls").read_text()
+
+
+@pytest.mark.parametrize("name", ["UV_CONFIG_FILE", "PIP_CONFIG_FILE"])
+def test_children_a_file_with_credentials_counts_as_they_do(name: str, tmp_path: Path) -> None:
+    for text, names in (("index-url = https://user:word@i/simple", [name]), ("index-url = https://i/simple", [])):
+        (tmp_path / "file").write_text(text)
+        assert list(_files_with_credentials({name: str(tmp_path / "file")})) == names
+    assert list(_files_with_credentials({name: "/nowhere/file"})) == []
+
+
+def test_children_a_keyring_counts_as_credentials() -> None:
+    assert with_credentials({"UV_KEYRING_PROVIDER": "subprocess"}) == {"UV_KEYRING_PROVIDER"}
+    assert with_credentials({"UV_KEYRING_PROVIDER": "disabled"}) == frozenset()
 
 
 def test_children_a_build_beside_credentials_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

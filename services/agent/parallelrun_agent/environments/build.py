@@ -5,12 +5,14 @@ it makes is in a folder that the agent has made for it. Nothing else is the buil
 run or read by the agent.
 
 The request comes on stdin: a JSON object with `folder`, `python`, `requirements`, `worker`, the folders of `packages`
-that an image brings, the descriptor of its `lock`, and the text of the agent's own `pip_configuration`; whether it is
-to `compile` what is installed, whether it `is_locked`, and `may_build` packages without a wheel, which run their own
-code then. Progress goes to stdout, whose last line is the error if there is one. The exit code says whether it is
-complete; whoever has started this process marks it. Of several processes for the same environment, of one agent or of
-several, one builds it and the others wait; its lock ends with its process and with the agent's mark. An environment
-that is not complete is built again.
+that an image brings, the descriptor of its `lock`, the `hosts` that packages with a URL may come from (`*`: all), and
+the text of the agent's own `pip_configuration`; whether it is to `compile` what is installed, whether it `is_locked`,
+and `may_build` packages without a wheel, which run their own code then.
+
+Progress goes to stdout, whose last line is the error if there is one. The exit code says whether it is complete;
+whoever has started this process marks it. Of several processes for the same environment, of one agent or of several,
+one builds it and the others wait; its lock ends with its process and with the agent's mark. An environment that is not
+complete is built again.
 """
 
 from __future__ import annotations
@@ -29,8 +31,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from parallelrun_agent.environments.cache import is_ready
-from parallelrun_core.service.children import with_credentials
+from parallelrun_agent.environments.git_hosts import git_variables
+from parallelrun_core.service.children import WITH_USER, with_credentials
 from parallelrun_core.spec.conda import VARIABLE
+from parallelrun_core.spec.requirements import host_of
 
 _FROM_PIP: Final = {
     "index-url": "UV_DEFAULT_INDEX",
@@ -60,6 +64,7 @@ def main() -> int:
         fcntl.flock(request["lock"], fcntl.LOCK_EX)
         if is_ready(folder):
             return 0
+        os.environ.update(git_variables(request["hosts"]))
         with _configured(request["pip_configuration"]):
             _build(folder, request)
     except BuildFailed as error:
@@ -104,8 +109,12 @@ def _build(folder: Path, request: Mapping[str, Any]) -> None:
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
             file.write("\n".join(requirements) + "\n")
             file.flush()
-            options = [*request.get("indexes", ()), *(["--require-hashes"] if request.get("is_locked") else [])]
-            _install(folder, file.name, options, may_build=request["may_build"] and not request.get("is_locked"))
+            options = ["--no-sources", *request.get("indexes", ())]
+            options += ["--require-hashes"] if request.get("is_locked") else []
+            if any(" @ " in line for line in requirements):
+                _check_hosts(folder, file.name, options, request)
+            may_build = request["may_build"] and not request.get("is_locked")
+            _run_installer("install", folder, [*options, "--requirements", file.name], may_build=may_build)
         if request["compile"]:
             _compile(folder, base)
     _link_worker(folder, Path(request["worker"]))
@@ -122,13 +131,36 @@ def _clear(folder: Path) -> None:
             path.unlink()
 
 
-def _install(folder: Path, requirements: str, settings: Sequence[str], *, may_build: bool) -> None:
-    # Code of a package could read them, so none runs where there are some.
-    secret = sorted(with_credentials(_environment()))
+def _check_hosts(folder: Path, requirements: str, settings: Sequence[str], request: Mapping[str, Any]) -> None:
+    """Make sure that packages with a URL need none that is elsewhere: an installer would follow these, too.
+
+    Raises:
+        BuildFailed: one does, or nobody can tell.
+    """
+    hosts = request["hosts"]
+    if "*" in hosts:
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        resolved = Path(temporary) / "resolved.txt"
+        options = [*settings, "--no-header", "--no-annotate", "--output-file", str(resolved), requirements]
+        _run_installer("compile", folder, options, may_build=request["may_build"])
+        for line in resolved.read_text().splitlines():
+            name, at, url = line.partition(" ;")[0].partition(" @ ")
+            if at and host_of(url.strip()) not in hosts:
+                raise BuildFailed(
+                    f"{name} comes from {url}, which is on a host that the operator has not listed"
+                    " (PARALLELRUN_PACKAGE_HOSTS), as a package that was named by a URL asks for"
+                )
+
+
+def _run_installer(action: str, folder: Path, options: Sequence[str], *, may_build: bool) -> None:
+    """Have uv do something for an environment; without a build where there is something that it could read."""
+    environment = _environment()
+    secret = sorted(with_credentials(environment) | {*_files_with_credentials(environment)})
     has_wheels_only = bool(secret) or not may_build
-    options = [*settings, *(["--no-build"] if has_wheels_only else [])]
+    options = [*options, *(["--no-build"] if has_wheels_only else [])]
     try:
-        _uv("pip", "install", "--python", str(folder / "bin" / "python"), *options, "--requirements", requirements)
+        _uv("pip", action, "--python", str(folder / "bin" / "python"), *options)
     except BuildFailed as error:
         if not has_wheels_only or isinstance(error, TooLong):
             raise
@@ -138,6 +170,14 @@ def _install(folder: Path, requirements: str, settings: Sequence[str], *, may_bu
                 " could read)"
             ) from error
         raise BuildFailed(f"{error} (this node installs wheels only; see --allow-source-packages)") from error
+
+
+def _files_with_credentials(environment: Mapping[str, str]) -> Iterator[str]:
+    """Yield the names of variables that lead to a file in which a URL has a user, and maybe a password."""
+    for name in ("UV_CONFIG_FILE", "PIP_CONFIG_FILE"):
+        with suppress(OSError):
+            if WITH_USER.search(Path(environment.get(name, "")).read_text(errors="replace")):
+                yield name
 
 
 def _compile(folder: Path, base: str) -> None:

@@ -102,6 +102,7 @@ class JobPython:
         self._user = user
         self._uids = uids
         self._may_build_packages = may_build_packages
+        self._package_hosts = package_hosts
         self._folder: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._use: InUse | None = None
@@ -209,7 +210,8 @@ class JobPython:
             open_home(home, builder)
         request = {
             **vars(recipe), "folder": str(folder), "lock": self._lock, "compile": self._user.is_other,
-            "may_build": self._may_build_packages, "pip_configuration": pip_configuration() if home else "",
+            "may_build": self._may_build_packages, "hosts": list(self._package_hosts),
+            "pip_configuration": pip_configuration() if home else "",
         }  # fmt: skip
         self._log_file.parent.mkdir(parents=True, exist_ok=True)
         with self._log_file.open("ab") as file, tempfile.TemporaryFile() as request_file, builder.acting():
