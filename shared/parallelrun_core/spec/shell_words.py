@@ -1,8 +1,9 @@
 """A command's text with something in place of its expressions, in such a way that the shell reads what was meant.
 
 What is put there depends on what is open around an expression: quotes, substitutions, a here-document, arithmetic. A
-mistake about that can split a path into words. It can't run what is in a path, as that is part of the text only if no
-character of it means anything to a shell.
+mistake about that can split a path into words. The shell can't run what is in a path, as that is part of the text only
+if no character of it means anything to a shell. What other programs make of a longer text, as awk or ssh, nobody knows:
+there, a path is refused that has characters which can mean something in a program.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable
+from itertools import takewhile
 from typing import Final, NamedTuple
 
 from parallelrun_core.spec.expressions import own_reference
@@ -29,8 +31,15 @@ _WITHIN: Final = {
 }
 _QUOTES: Final = {"'": "'", '"': '"', "$'": "'"}
 """What ends each of them."""
-_INTERPRETER: Final = re.compile(r"(?:.*/)?(?:\w*sh|python[\d.]*|perl|ruby|node|php|su|Rscript)")
+_INTERPRETER: Final = re.compile(r"(?:.*/)?(?:\w*sh|python[\d.]*|perl|ruby|node|php|lua[\d.]*|su|Rscript)")
 _PROGRAM_FOLLOWS: Final = re.compile(r"-\w*[ce]")
+_READERS: Final = frozenset(
+    {
+        "eval", "trap", "alias", "let", "declare", "typeset", "local", "[[", "ssh", "watch", "make", "gmake",
+    }
+)  # fmt: skip
+"""Programs that read their arguments as programs, or as arithmetic, which runs what is in subscripts."""
+_CODE: Final = re.compile(r"[^\w@%+=:,./~ -]")
 _LOOK_BACK: Final = 300
 _SUBSCRIPT: Final = re.compile(r"\w\[[^\]\s]*$")
 _HINT: Final = 'outside of all of that, say x=${{…}}, and use "$x" there; or give it a path of plain characters'
@@ -42,6 +51,8 @@ class Variable(NamedTuple):
     name: str
     is_path: bool = False
     """Then it is refused where its value would be read as a program, or as something else than a word."""
+    may_be_code: bool = False
+    """It is a path with characters that mean something in a program; then it is no part of a longer text, either."""
 
 
 def path_or_variable(path: str, variable: str, suffix: str = "") -> str | Variable:
@@ -50,7 +61,10 @@ def path_or_variable(path: str, variable: str, suffix: str = "") -> str | Variab
     Args:
         suffix: what is known of a path before a node has made it; by default, all of it.
     """
-    return path if _is_plain(path + suffix) else Variable(variable, is_path=not _is_plain(suffix or path))
+    if _is_plain(path + suffix):
+        return path
+    decides = suffix or path
+    return Variable(variable, is_path=not _is_plain(decides), may_be_code=_CODE.search(decides) is not None)
 
 
 def _is_plain(path: str) -> bool:
@@ -95,7 +109,7 @@ class _Words:
             word, at = token[0], token.end()
             if word.startswith("${{"):
                 value = value_of(*own_reference(word[3:-2]))
-                self._add(value if isinstance(value, str) else self._reference(word, value))
+                self._add(value if isinstance(value, str) else self._reference(token, value))
             else:
                 self._read(word)
                 self._add(word)
@@ -143,24 +157,40 @@ class _Words:
         self._programs = [each for each in self._programs if each < len(self._open)]
         return kind
 
-    def _reference(self, word: str, variable: Variable) -> str:
+    def _reference(self, token: re.Match[str], variable: Variable) -> str:
         """A variable, in quotes that fit to what is open."""
         kind = self._open[-1] if self._open else ""
-        if variable.is_path and (where := self._refusing_place()):
-            subject = f"the path of {word} has characters that a shell doesn't take as they are"
+        where = self._refusing_place() if variable.is_path else ""
+        if not where and variable.may_be_code and self._is_part_of_text(token):
+            where = "within a longer text in quotes, which may be a program"
+        if where:
+            subject = f"the path of {token[0]} has characters that a shell doesn't take as they are"
             raise ValueError(f"{subject}, and can't stand {where}: {_HINT}")
         if kind == '"' or kind.startswith("<<"):
             return f"${{{variable.name}}}"
         quoted = f'"${{{variable.name}}}"'
         return f"{_QUOTES[kind]}{quoted}{kind}" if kind in _QUOTES else quoted
 
+    def _is_part_of_text(self, token: re.Match[str]) -> bool:
+        """Return whether more than a part of a path is around an expression, in the same quotes or beside them."""
+        before, after = self._text[: token.start()], self._text[token.end() :]
+        if quote := _QUOTES.get(self._open[-1] if self._open else ""):
+            before, _, head = before.rpartition(quote)
+            tail, _, after = after.partition(quote)
+            if before.endswith("\\") or not _is_plain(re.sub(_EXPRESSION, "", head + tail)):
+                return True
+        return before.endswith(("'", '"')) or after.startswith(("'", '"'))
+
     def _is_program(self) -> bool:
         """Return whether the argument that begins or goes on here is read as a program."""
-        words = re.split(r"[\n;&|()]", self._before)[-1].split()
-        if words and not self._before[-1].isspace():
+        command = re.split(r"[\n;&|()]", self._before.replace("\\\n", " "))[-1]
+        words = [word.replace('"', "").replace("'", "") for word in command.split()]
+        if words and not command[-1].isspace():
             words.pop()
-        is_next = len(words) > 1 and _PROGRAM_FOLLOWS.fullmatch(words[-1]) is not None
-        return "eval" in words or (is_next and any(map(_INTERPRETER.fullmatch, words[:-1])))
+        if not _READERS.isdisjoint(word.rpartition("/")[2] for word in words):
+            return True
+        flags = [*takewhile(lambda word: word.startswith("-"), reversed(words))]
+        return any(map(_PROGRAM_FOLLOWS.fullmatch, flags)) and any(map(_INTERPRETER.fullmatch, words[: -len(flags)]))
 
     def _refusing_place(self) -> str:
         if any(each.startswith("<<") for each in self._open):

@@ -11,6 +11,7 @@ from parallelrun_core.errors import InvalidInput
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.command import command_variables
+from tests.twins.sabotage import always, expect_failure, replaced
 
 HOSTILE = '/in/$(echo run>&2)/`echo run>&2`/${HOME} it\'s "a"\\ -f*\n;echo run>&2'
 SHELLS = ("/bin/sh", "/bin/bash")
@@ -118,8 +119,9 @@ def test_a_path_is_one_word_whatever_quotes_are_around_it(path: str) -> None:
     "command, wanted",
     [
         ("printf %s ${{inputs.x}}", "{}"),
-        ('printf %s "a ${{inputs.x}} b"', "a {} b"),
-        ("printf %s 'a ${{inputs.x}} b'", "a {} b"),
+        ('printf %s "a/${{inputs.x}}/b"', "a/{}/b"),
+        ("printf %s --a='${{inputs.x}}'", "--a={}"),
+        ("""bash -c 'printf %s "$1"' _ ${{inputs.x}}""", "{}"),
         ('printf %s "$(printf %s ${{inputs.x}})"', "{}"),
         ("""printf %s "$(printf %s "${{inputs.x}}" '${{inputs.x}}')" """, "{}{}"),
         ('printf %s "$(printf %s "$( (printf %s ${{inputs.x}}) )")" "${{inputs.x}}"', "{}{}"),
@@ -130,7 +132,7 @@ def test_a_path_is_one_word_whatever_quotes_are_around_it(path: str) -> None:
         ('y=${{inputs.x}}; printf %s "$(( 1 + (2) ))$y"', "3{}"),
         ('y=a"}"; printf %s "${y:-"}"}" "${{inputs.x}}"', 'a}}{}'),
         ("(exit 0); case a in a) printf %s ${{inputs.x}};; esac", "{}"),
-        ("printf %s ${{inputs.quote}} ${{inputs.x}}'", " {}"),
+        ("printf %s ${{inputs.quote}}${{inputs.x}}'", "{}"),
     ],
 )  # fmt: skip
 def test_a_path_is_never_run_wherever_it_stands(shell: str, command: str, wanted: str) -> None:
@@ -139,8 +141,8 @@ def test_a_path_is_never_run_wherever_it_stands(shell: str, command: str, wanted
 
 
 def test_a_path_is_never_run_after_the_quotes_of_bash() -> None:
-    command = r"printf %s $'a\'b'${{inputs.x}} $'\t${{inputs.x}}\t' $" '"${{inputs.x}}"'
-    assert said(command, "/bin/bash", inputs={"x": HOSTILE}) == f"a'b{HOSTILE}\t{HOSTILE}\t{HOSTILE}"
+    command = r"printf %s $'a\'b' ${{inputs.x}} $'/${{inputs.x}}/' $" '"${{inputs.x}}"'
+    assert said(command, "/bin/bash", inputs={"x": HOSTILE}) == f"a'b{HOSTILE}/{HOSTILE}/{HOSTILE}"
 
 
 @pytest.mark.parametrize(
@@ -157,6 +159,12 @@ def test_a_path_is_never_run_after_the_quotes_of_bash() -> None:
         ("/usr/bin/python3.11 -c \"open('${{inputs.x}}')\"", "after -c"),
         ("eval ls ${{inputs.x}}", "eval"),
         ('echo "$(case a in a) ls ${{inputs.x}};; esac)"', "after `case`"),
+        ("sh -ec \\\n -- 'ls ${{inputs.x}}'", "after -c"),
+        ('"bash" -c ${{inputs.x}}', "after -c"),
+        ("/usr/bin/ssh host ls ${{inputs.x}}", "after -c"),
+        ("trap 'ls ${{inputs.x}}' EXIT", "after -c"),
+        ("[[ 1${{inputs.x}} -eq 1 ]]", "after -c"),
+        ("make IN=${{inputs.x}}", "after -c"),
     ],
 )
 def test_a_path_that_is_not_plain_is_refused_where_it_is_no_word(command: str, where: str) -> None:
@@ -167,6 +175,30 @@ def test_a_path_that_is_not_plain_is_refused_where_it_is_no_word(command: str, w
         in problems({"command": command.replace("inputs", "outputs"), "outputs": {"x": {"path": "/a b"}}})["/command"]
     )
     assert "/in/f-1.csv" in JobSpec.parse({"command": command, "inputs": {"x": "/in/f-1.csv"}}).shell_command()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "awk 'BEGIN { system(\"ls ${{inputs.x}}\") }'",
+        "awk 'BEGIN { system(\"ls '${{inputs.x}}'\") }'",
+        "awk 'BEGIN { system(\"ls '\"${{inputs.x}}\"'\") }'",
+        "tool $'\\t${{inputs.x}}'",
+        "echo 'ls ${{inputs.x}}' | sh",
+        'run "a \\"${{inputs.x}}"',
+    ],
+)
+def test_a_path_that_may_be_code_is_refused_in_a_text_that_may_be_a_program(command: str) -> None:
+    for path in ("/in/$(id)", "/in/a;id", "/in/it's", '/in/"', "/in/a\nb"):
+        found = problems({"command": command, "inputs": {"x": path}})
+        assert "within a longer text in quotes" in found["/command"]
+    for path in ("/in/a b", "/in/é~1"):
+        assert "AZURE_ML_INPUT_x" in JobSpec.parse({"command": command, "inputs": {"x": path}}).shell_command()
+
+
+def test_a_path_that_may_be_code_and_is_let_into_a_program_is_found() -> None:
+    with replaced("parallelrun_core.spec.shell_words:_Words._is_part_of_text", always(False)), expect_failure():
+        test_a_path_that_may_be_code_is_refused_in_a_text_that_may_be_a_program("awk '{ print \"${{inputs.x}}\" }'")
 
 
 def test_expressions_in_a_literal_are_none() -> None:
