@@ -1,14 +1,15 @@
 """A server on this machine with what jobs may read, and something beside it that they may not.
 
 It speaks as much of S3's protocol as a job needs to read, and reads paths as lenient servers do: decoded as often as
-possible, with backslashes as slashes, and `..` resolved. `http://localhost` and `http://127.0.0.1` are two servers to
-whoever compares URLs, and one here.
+possible, with backslashes as slashes, nothing behind a NUL, and `..` resolved. `http://localhost` and
+`http://127.0.0.1` are two servers to whoever compares URLs, and one here.
 """
 
 from __future__ import annotations
 
 import http.server
 import posixpath
+import re
 import threading
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -18,6 +19,7 @@ from xml.sax.saxutils import escape
 ALLOWED, SHARED, PRIVATE = "allowed", "shared", "private"
 """Folders of a web server, and buckets of a store. Jobs may use the first two."""
 CANARY = "canary-of-another-bucket"
+_MORE_THAN_UTF_8 = re.compile("%c0%ae|%u002e", re.IGNORECASE)
 _MODIFIED = "Mon, 01 Jan 2024 00:00:00 GMT"
 
 
@@ -141,6 +143,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 
 def _resolved(path: str) -> str:
-    while (decoded := unquote(path)) != path:
+    while (decoded := unquote(_MORE_THAN_UTF_8.sub(".", path))) != path:
         path = decoded
+    path = "/".join(name.partition("\0")[0].replace("\t", "") for name in path.split("/"))
     return posixpath.normpath("/" + path.replace("\\", "/")).strip("/")

@@ -17,6 +17,13 @@ _WEB_HOST: Final = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_]([a-z0-9_.-]*[a-z0-9_]
 _NAME_OF_STORE: Final = re.compile(r"[^\s\\%\x00-\x1f\x7f]*")
 _HARMLESS: Final = re.compile(r"[A-Za-z0-9_=,+@~ -]+(?:[./][A-Za-z0-9_=,+@~ -]+)*")
 _ENCODED: Final = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
+_LEFT_OUT: Final = re.compile(r"\0.*|[\x01-\x1f\x7f]", re.DOTALL)
+"""What some servers leave out of a name: control characters, and all behind a NUL."""
+_ENCODED_OTHERWISE: Final = re.compile(
+    r"%u00([2-7][0-9A-F])|%C([01])%([89AB][0-9A-F])|%E0%8([01])%([89AB][0-9A-F])|%F0%80%8([01])%([89AB][0-9A-F])",
+    re.IGNORECASE,
+)
+"""ASCII as no encoder writes it, and some decoders read it: `%u002e`, or more bytes than UTF-8 has for it."""
 _SEPARATORS: Final = re.compile(r"[/\\]")
 _MOST_ENCODINGS: Final = 8
 _LAST_PORT: Final = 65535
@@ -107,7 +114,7 @@ def _names(path: str) -> set[str]:
     for _ in range(_MOST_ENCODINGS):
         plain = unicodedata.normalize("NFKC", path)
         for text in (path, plain):
-            names.update(name.partition(";")[0].strip() for name in _SEPARATORS.split(text))
+            names.update(_LEFT_OUT.sub("", name.partition(";")[0]).strip() for name in _SEPARATORS.split(text))
         decoded = _decoded(plain)
         if decoded == plain:
             return names
@@ -117,7 +124,14 @@ def _names(path: str) -> set[str]:
 
 def _decoded(text: str) -> str:
     """The text without one encoding, as `urllib.parse.unquote` has it, which rules that do no I/O may not import."""
+    text = _ENCODED_OTHERWISE.sub(_lenient, text)
     return _ENCODED.sub(lambda encoded: bytes.fromhex(encoded[0].replace("%", "")).decode(errors="replace"), text)
+
+
+def _lenient(encoded: re.Match[str]) -> str:
+    code, *pairs = encoded.groups()
+    high, low = next(filter(all, zip(pairs[::2], pairs[1::2], strict=True)), ("0", code))
+    return chr(int(high, 16) << 6 | int(low, 16) & 0x3F) if code is None else chr(int(code, 16))
 
 
 def _without_secrets(url: str) -> str:

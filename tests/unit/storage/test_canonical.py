@@ -28,6 +28,9 @@ ESCAPES = [
     "https://h.example/allowed/..\\x", "https://h.example/allowed//../x", "https://h.example/allowed/./../x",
     "https://h.example/allowed/..;a=b/x", "https://h.example/allowed/\uff0e\uff0e/x",
     "https://h.example/allowed/\u2025/x",
+    "https://h.example/allowed/%c0%ae%c0%ae/x", "https://h.example/allowed/%u002e%u002E/x",
+    "https://h.example/allowed/..%c0%afx", "https://h.example/allowed/%e0%80%ae%f0%80%80%ae/x",
+    "https://h.example/allowed/..%00/x", "https://h.example/allowed/.%0a./x", "https://h.example/allowed/..%2500y/x",
     "https://h.example/allowed//x", "https://h.example/allowed/%25252e%25252e/x", "s3://bucket/team/../x",
     "s3://bucket/team/%2e%2e/x", "s3://bucket/team//x", "gs://bucket/a/..\\x",
     "abfss://c@acc.dfs.core.windows.net/a/%2e%2e/x",
@@ -41,7 +44,7 @@ ODD_SERVERS = [
 ]  # fmt: skip
 PIECES = [
     "allowed", "x", ".", "..", "/", "//", "\\", "%2e", "%2E", "%252e", "%2f", "%5c", "%25", ";",
-    ";a", "\uff0e", "\u2025", " ",
+    ";a", "\uff0e", "\u2025", " ", "%c0%ae", "%u002e", "%c1%9c", "%00", "%09",
 ]  # fmt: skip
 
 
@@ -51,8 +54,11 @@ def resolved(path: str) -> set[str]:
     for _ in range(4):
         for text in (path, unicodedata.normalize("NFKC", path)):
             for slashed in (text, text.replace("\\", "/")):
-                plain = "/".join(name.partition(";")[0].strip() for name in slashed.split("/"))
+                names = [name.partition(";")[0].partition("\0")[0] for name in slashed.split("/")]
+                plain = "/".join(name.replace("\t", "").strip() for name in names)
                 paths |= {posixpath.normpath("/" + each.lstrip("/")) for each in (slashed, plain)}
+        for longer, char in (("%c0%ae", "."), ("%u002e", "."), ("%c1%9c", "\\")):
+            path = path.replace(longer, char)
         path = unquote(path)
     return paths
 
