@@ -44,6 +44,8 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
         Step("parallelrun_core.store.rq.entries:Entry.meant", always("job_00000000000000000000")),
         Step("parallelrun_core.store.rq.entries:Entry.perform", stand_ins.as_rq_does),
     ),
+    # That an entry which two workers have is done for both.
+    "rq.twice": (Step("parallelrun_core.store.rq.workers:_Worker.handle_job_success", stand_ins.ended_as_rq_does),),
     # That a job which was deleted is gone at once.
     "api.deleted": (
         Step("parallelrun_api.people.access:Access.check_job_kept", nothing),

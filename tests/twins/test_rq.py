@@ -1,11 +1,20 @@
-"""What the proof finds when RQ may call whatever an entry of its queues names."""
+"""What the proofs find when RQ may call whatever an entry of its queues names, or fails of one that is gone."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import pytest
 
+from tests.integration.queue import test_rq_workers as rq_workers
 from tests.security import test_rq_jobs as rq_jobs
 from tests.twins.sabotage import expect_failure
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+WITHOUT = "from tests.twins.sabotage import without\nwith without('rq.twice'):\n    exec({!r})\n"
 
 
 @pytest.mark.integration
@@ -13,3 +22,14 @@ from tests.twins.sabotage import expect_failure
 def test_entries_that_are_run_as_rq_would_are_found(service: str) -> None:
     with expect_failure():
         rq_jobs.check_attack(service, without="rq.only_ours")
+
+
+@pytest.mark.integration
+def test_entries_that_two_workers_have_and_that_fail_for_one_are_found(
+    redis: Redis, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rq_workers, "TWICE", WITHOUT.format(rq_workers.TWICE))
+    with expect_failure():
+        rq_workers.test_an_entry_that_is_handed_out_twice_ends_without_an_error_and_leaves_nothing(
+            redis, redis_url, tmp_path
+        )

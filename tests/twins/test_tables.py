@@ -15,7 +15,16 @@ from parallelrun_worker.rows import arrow
 from parallelrun_worker.rows.returned_columns import ReturnedColumns
 from parallelrun_worker.shuffle.chunks import ChunkReader, Damaged
 from parallelrun_worker.shuffle.sorting import Keyed
-from parallelrun_worker.tables import arrow_arrays, by_arrow, json_by_arrow, sniffing, table, text, text_format
+from parallelrun_worker.tables import (
+    arrow_arrays,
+    by_arrow,
+    json_by_arrow,
+    sniffing,
+    table,
+    text,
+    text_format,
+    unpacking,
+)
 from parallelrun_worker.tables.formats import delimited
 from parallelrun_worker.tables.schema import Schema
 from parallelrun_worker.tables.table_format import Piece
@@ -27,12 +36,14 @@ from tests.odd_files.verdicts import judged
 from tests.twins.sabotage import always, expect_failure
 from tests.unit.concatenator import test_formats as formats
 from tests.unit.tables import test_arrow_rows as arrow_rows
+from tests.unit.tables import test_compressed_text as compressed
 from tests.unit.tables import test_grouping as grouping
 from tests.unit.tables import test_json_lines_agree as json_lines
 from tests.unit.tables import test_misreadings as misreadings
 from tests.unit.tables import test_odd_headers as headers
 from tests.unit.tables import test_parsers_agree as parsers
 from tests.unit.tables import test_quotes as quotes
+from tests.unit.tables import test_ragged as ragged
 from tests.unit.tables import test_round_trips as round_trips
 from tests.unit.tables import test_silent_changes as changes
 from tests.unit.tables import test_values as values
@@ -262,3 +273,24 @@ def test_noise_that_is_read_in_a_code_page_is_found(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(sniffing, "_code_page", always(None))
     with expect_failure():
         misreadings.test_noise_in_a_code_page_is_refused_and_a_text_is_read(folder, "koi8-r")
+
+
+def test_rows_of_other_lengths_of_which_nobody_is_told_are_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Without a look at how many fields the rows have, where a parser has found other numbers than it expected."""
+    monkeypatch.setattr(delimited, "ragged_rows", always(()))
+    longer = b"a,b\n1,2\n3,4,5\n", (ragged.LONG, 1, 3, "3 fields"), "put values"
+    with expect_failure():
+        ragged.test_rows_of_another_length_than_the_header_are_told(tmp_path, "own", *longer)
+    with expect_failure():
+        grouping.test_rows_that_are_grouped_are_warned_of_as_the_rows_of_any_table("longer and shorter rows")
+
+
+def test_compressed_text_behind_a_frame_without_content_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a frame that holds nothing as the beginning of a text."""
+    monkeypatch.setattr(unpacking, "_is_skippable", always(False))
+    with expect_failure():
+        compressed.test_frames_without_content_and_padding_are_no_rows(
+            compressed.SKIPPABLE + compressed.zst(compressed.CSV.encode())
+        )

@@ -167,6 +167,29 @@ def test_several_members_of_one_file_are_one_text() -> None:
         assert Cut(folder_with({"a.csv": content}), ["read_delimited"]).rows() == ROWS
 
 
+SKIPPABLE = b"\x50*M\x18\x04\0\0\0abcd"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        SKIPPABLE + zst(CSV.encode()), SKIPPABLE * 50 + zst(CSV.encode()) + SKIPPABLE.replace(b"P", b"_"),
+        bz2.compress(b"") + bz2.compress(CSV.encode()), gzip.compress(b"") + gzip.compress(CSV.encode()) + bytes(512),
+        lzma.compress(CSV.encode()) + bytes(4), b"PK00" + zipped(CSV.encode()),
+    ],
+    ids=["a frame without content", "many", "an empty bz2", "an empty gz, and zeros", "xz with zeros", "a split zip"],
+)  # fmt: skip
+def test_frames_without_content_and_padding_are_no_rows(content: bytes) -> None:
+    assert unpacking.compression_of(content[: unpacking.MOST_MAGIC_BYTES], "a.csv")
+    assert Cut(folder_with({"a.csv": content}), ["read_delimited"]).rows() == ROWS
+
+
+@pytest.mark.parametrize("compression", ["gz", "bz2", "xz", "zst"])
+def test_what_follows_a_compressed_text_and_is_none_is_refused(compression: str) -> None:
+    with pytest.raises(ValueError, match=f"this {compression} file is damaged or cut off"):
+        unpacking.unpack(PACKERS[compression](CSV.encode()) + b"garbage", compression)
+
+
 def test_a_zip_of_several_files_is_refused_with_what_to_do() -> None:
     with pytest.raises(
         ValueError, match=r"a\.zip: this zip file has 2 files, and is read if it has one; unpack it first"

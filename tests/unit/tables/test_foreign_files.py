@@ -10,6 +10,7 @@ import re
 import sqlite3
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,11 @@ FOREIGN: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "Parquet": (parquet, "it is a Parquet file, and no text: read_parquet reads it"),
     "Parquet in a gz": (lambda: gzip.compress(parquet()), "in this gz file is a Parquet file"),
+    "a zlib stream": (lambda: zlib.compress(ROWS), r"it is a zlib file \(.deflate\), and no text: unpack it first"),
+    "an lz4 with a frame before it": (
+        lambda: b"\x5f*M\x18\x02\0\0\0ab\x04\x22\x4d\x18" + bytes(30),
+        "it is an lz4 file, and no text: unpack it first",
+    ),
     "an lzma": (lambda: lzma.compress(ROWS, lzma.FORMAT_ALONE), "it is an lzma file, and no text: unpack it first"),
     "a PDF": (lambda: b"%PDF-1.4\n1 0 obj << /Type /Catalog >> endobj\n", "it is a PDF, and no text: save it as text"),
 }

@@ -77,6 +77,12 @@ WARNED: dict[str, tuple[dict[str, str], list[Any], list[str]]] = {
         {"a.csv": f"k,v\n{MANY}k,v\n1,2\n"}, ["read_delimited"],
         ["joined a.csv  302", "mismatch a.csv k 302", "mismatch a.csv v 302"],
     ),
+    "longer and shorter rows": (
+        {"a.csv": "k,v\n1,2\n1\n\n2,3,4\n"}, ["read_delimited"], ["long_rows a.csv  5", "short_rows a.csv  3"],
+    ),
+    "a longer row that a filter leaves out": (
+        {"a.csv": f"k,v\n{MANY}9,1,2\n"}, ["read_delimited", {"filter": "col('k') < 9"}], ["long_rows a.csv  302"],
+    ),
     "an open quote": ({"a.csv": 'k,v\n1,"x\n2,y\n'}, ["read_delimited"], ["open_quote a.csv  2"]),
     "a conversion, and a filter that leaves its row out": (
         {"a.csv": "k,v\n1,x\n2,3\n"},

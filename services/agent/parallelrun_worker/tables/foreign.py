@@ -3,13 +3,17 @@
 Most of them would fail anyhow, by a byte that is no text; in a code page, some would be rows.
 """
 
-from parallelrun_worker.tables.unpacking import compression_of
+import zlib
+
+from parallelrun_worker.tables.unpacking import LZ4, compression_of
 
 HEAD_BYTES = 262
 """How much of a file is looked at: as far as the mark of a tar archive."""
 _TAR_AT, _TAR = 257, b"ustar"
 _UNPACK = "unpack it first"
 _COPY = "save it as text first, or leave it out"
+_ZLIB = (b"x\x9c", b"x\xda")
+"""What a zlib stream begins with; texts in some encodings may, too."""
 _KINDS: dict[bytes, tuple[str, str]] = {
     b"PAR1\x15": ("a Parquet file", "read_parquet reads it"),
     b"Obj\x01": ("an Avro file", "read_avro reads it"),
@@ -24,11 +28,12 @@ _KINDS: dict[bytes, tuple[str, str]] = {
     b"PK\x05\x06": ("an empty zip archive", "leave it out"),
     b"7z\xbc\xaf\x27\x1c": ("a 7z archive", _UNPACK),
     b"Rar!\x1a\x07": ("a RAR archive", _UNPACK),
-    b"\x04\x22\x4d\x18": ("an lz4 file", _UNPACK),
-    b"\x1f\x9d\x90": ("a file of compress (.Z)", _UNPACK),
+    LZ4: ("an lz4 file", _UNPACK),
+    b"\x02\x21\x4c\x18": ("an lz4 file of the old form", _UNPACK),
+    b"\x1f\x9d": ("a file of compress (.Z)", _UNPACK),
     b"LZIP\x01": ("an lzip file", _UNPACK),
     b"\x89LZO\0\r\n\x1a\n": ("an lzop file", _UNPACK),
-    b"]\0\0\x80\0": ("an lzma file", _UNPACK),
+    b"]\0\0": ("an lzma file", _UNPACK),
 }
 
 
@@ -47,6 +52,8 @@ def check_kind(head: bytes, compression: str = "") -> None:
         kind, remedy = f"an archive (tar), whose first file is {name!r}", _UNPACK
     elif compression and (inner := compression_of(head, "")):
         kind, remedy = f"another {inner} file", _UNPACK
+    elif head.startswith(_ZLIB) and _is_zlib(head):
+        kind, remedy = "a zlib file (.deflate)", _UNPACK
     else:
         found = next((each for magic, each in _KINDS.items() if head.startswith(magic)), None)
         if found is None:
@@ -54,3 +61,11 @@ def check_kind(head: bytes, compression: str = "") -> None:
         kind, remedy = found
     where = f"in this {compression} file is {kind}" if compression else f"it is {kind}"
     raise ValueError(f"{where}, and no text: {remedy}")
+
+
+def _is_zlib(head: bytes) -> bool:
+    try:
+        zlib.decompressobj().decompress(head)
+    except zlib.error:
+        return False
+    return True

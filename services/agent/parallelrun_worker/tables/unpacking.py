@@ -27,10 +27,14 @@ _MOST_COUNTED = 2 << 30
 _CHUNK = 1 << 20
 _SNAPPY_FRAMED = b"\xff\x06\0\0sNaPpY"
 _MAGICS = {
-    b"\x1f\x8b\x08": "gz", b"PK\x03\x04": "zip", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zst",
-    _SNAPPY_FRAMED: "snappy",
+    b"\x1f\x8b\x08": "gz", b"PK\x03\x04": "zip", b"PK00PK\x03\x04": "zip", b"\xfd7zXZ\0": "xz",
+    b"\x28\xb5\x2f\xfd": "zst", _SNAPPY_FRAMED: "snappy",
 }  # fmt: skip
-_BZ2 = (b"BZh", b"1AY&SY")
+_BZ2 = (b"BZh", (b"1AY&SY", b"\x17rE8P\x90"))
+"""What a file of bzip2 begins with, and what follows one byte later: its first block, or its end if it is empty."""
+_SKIPPABLE = b"*M\x18"
+"""A frame that holds no content begins with a byte from 0x50 to 0x5F and this, in files of zst and of lz4."""
+LZ4 = b"\x04\x22\x4d\x18"
 _LITTER = "__MACOSX/"
 _OF_OFFICE = "[Content_Types].xml"
 
@@ -53,10 +57,16 @@ class Unpacked(Elsewhere):
 
 def compression_of(head: bytes, path: str) -> str:
     """Return how a file is compressed, by its first bytes, or by its name where these don't tell; empty if it isn't."""
-    if head.startswith(_BZ2[0]) and head[4:10] == _BZ2[1]:
+    if head.startswith(_BZ2[0]) and head[4:10] in _BZ2[1]:
         return "bz2"
+    if _is_skippable(head, 0):
+        return "zst"
     compression = next((name for magic, name in _MAGICS.items() if head.startswith(magic)), "")
     return compression or ("snappy" if path.lower().endswith(".snappy") else "")
+
+
+def _is_skippable(packed: bytes, at: int) -> bool:
+    return packed[at + 1 : at + 4] == _SKIPPABLE and packed[at] >> 4 == 5
 
 
 def unpack(packed: bytes, compression: str, limit: int = LIMIT_BYTES) -> bytes:
@@ -148,6 +158,11 @@ def _zip(packed: bytes, limit: int) -> Iterator[bytes]:
 
 
 def _zst(packed: bytes, limit: int) -> Iterator[bytes]:
+    at = 0
+    while _is_skippable(packed, at):
+        at += 8 + int.from_bytes(packed[at + 4 : at + 8], "little")
+    if packed.startswith(LZ4, at):
+        raise ValueError("it is an lz4 file, and no text: unpack it first")
     pa = _arrow("zst")
     with pa.CompressedInputStream(pa.BufferReader(packed), "zstd") as stream:
         yield from _read(stream)
