@@ -3,6 +3,7 @@
 A detector's guess goes into the message only: text that is read by a guess would be made up.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -15,6 +16,7 @@ _DETECTED_BYTES = 32 << 10
 _ASCII = 0x7F
 _FEWEST_OTHERS = 8
 """With fewer bytes that aren't ASCII, a detector finds one code page as likely as another."""
+_NEIGHBOURS = re.compile(rb"[\x80-\xff]{2}")
 
 
 class OtherEncoding(ValueError):
@@ -35,9 +37,14 @@ def refusing(encoding: Encoding, start: int, data: bytes) -> Iterator[None]:
         at = error.start if at is None else at
         wrong = data[at : at + 4].hex(" ")
         sample = data[max(0, at - _DETECTED_BYTES // 2) :][:_DETECTED_BYTES]
-        guess = guessed(sample)
-        hint = f"encoding: {guess} (a guess)" if guess else "encoding: windows-1252"
-        remedy = "it has zero bytes: is it a text at all?" if b"\0" in sample else f"set its encoding, as in {hint}"
+        if b"\0" in sample:
+            remedy = "it has zero bytes: is it a text at all?"
+        elif encoding.name == "utf-8" and not data[:at].isascii():
+            remedy = "what is before it is UTF-8, so that no other encoding fits: mend this place"
+        else:
+            guess = guessed(sample)
+            hint = f"encoding: {guess} (a guess)" if guess else "encoding: windows-1252"
+            remedy = f"set its encoding, as in {hint}"
         raise OtherEncoding(f"the text is not {encoding.name} at byte {start + at:,} ({wrong}); {remedy}") from error
 
 
@@ -58,4 +65,8 @@ def guessed(sample: bytes) -> str:
     if sum(byte > _ASCII for byte in sample) < _FEWEST_OTHERS:
         return ""
     best = charset_normalizer.from_bytes(sample).best()
-    return "" if best is None or best.encoding in ("ascii", "utf_8") else best.encoding
+    if best is None or best.encoding in ("ascii", "utf_8"):
+        return ""
+    # Letters with accents stand alone; characters of several bytes would each take the letter behind one, too.
+    has_several = charset_normalizer.utils.is_multi_byte_encoding(best.encoding)
+    return "" if has_several and not _NEIGHBOURS.search(sample) else best.encoding

@@ -121,14 +121,14 @@ def oddity(word: str) -> str:
 def _is_plain(word: str) -> bool:
     if oddity(word):
         return False
-    if _INT.fullmatch(word):
-        return len(word) <= _SURE_DIGITS or _is_exact(word)
-    return word.lstrip("-") in _INFINITE or abs(float(word)) != float("inf")
+    if word.lstrip("-") in _INFINITE:
+        return True
+    return abs(float(word)) != float("inf") and ("e" in word.lower() or _is_whole_part_exact(word))
 
 
-def _is_exact(word: str) -> bool:
-    number = float(word)
-    return abs(number) != float("inf") and int(number) == int(word)
+def _is_whole_part_exact(word: str) -> bool:
+    whole = word.partition(".")[0]
+    return len(whole) <= _SURE_DIGITS or int(float(word)) == int(whole)
 
 
 def _are_in_range(words: list[str]) -> bool:

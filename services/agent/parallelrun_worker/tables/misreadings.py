@@ -14,7 +14,7 @@ from parallelrun_worker.tables.data_warnings import DataWarning, DataWarnings
 from parallelrun_worker.tables.heads import FileHead
 from parallelrun_worker.tables.records import Grammar, Record
 from parallelrun_worker.tables.schema import Schema, header_names
-from parallelrun_worker.tables.sniffing import greatest
+from parallelrun_worker.tables.sniffing import Encoding, greatest
 
 _DELIMITERS = ",;\t|\x01"
 _PAGES = ("<!doctype ", "<html", "<?xml")
@@ -26,7 +26,28 @@ _MARK = "\ufeff".encode()
 _NUMBERS = ("int", "float", "datetime")
 _NUMBER_WORDS = frozenset(["nan", "inf", "infinity"])
 _MOST_NAMES = 5
+_OTHER_ENDS = re.compile("[\x0b\x0c\x15\x1e\x85\u2028\u2029]")
+"""Characters that end lines or records elsewhere, and are a part of the text here."""
+_LONG_HEADER = 64
 _WITHOUT_NAME = re.compile(r"Column\d+")
+
+
+def warn_of_other_ends(warnings: DataWarnings, path: str, header: bytes, encoding: Encoding) -> None:
+    """Warn if a file without a line end, all of which is its header, may have lines that end otherwise.
+
+    Args:
+        header: all that is in the file, in UTF-8.
+    """
+    text = header.decode()
+    if other := _OTHER_ENDS.search(text):
+        event = f"all of it is the header: it has no line ends, but {other[0]!r}"
+    elif len(text) >= _LONG_HEADER and 2 * sum(character > "\x7f" for character in text) > len(text):
+        event = f"all of it is the header: read as {encoding.name}, it has no line ends"
+    else:
+        return
+    warnings.add(
+        DataWarning("line_ends", path, "", event, "save it as UTF-8, with a newline behind each row", 1, "file")
+    )
 
 
 class Joint(NamedTuple):

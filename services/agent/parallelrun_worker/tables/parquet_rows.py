@@ -34,7 +34,7 @@ def read_rows(piece: Piece, columns: list[str] | None, opener: Open = open) -> A
     import pyarrow.parquet as pq
 
     path, start, end = piece[:3]
-    with source_of(path, opener) as source, pq.ParquetFile(source) as file:
+    with source_of(path, opener) as source, pq.ParquetFile(source, page_checksum_verification=True) as file:
         return _table(file, start, end, columns)
 
 
@@ -46,11 +46,13 @@ def read_for_frame(piece: Piece, columns: list[str] | None, opener: Open = open)
     import pyarrow.parquet as pq
 
     path, start, end = piece[:3]
-    with source_of(path, opener) as source, pq.ParquetFile(source) as file:
+    with source_of(path, opener) as source, pq.ParquetFile(source, page_checksum_verification=True) as file:
         repeating = _repeating(file, start, end)
         if not repeating:
             return _table(file, start, end, columns), frozenset()
-        with pq.ParquetFile(source, metadata=file.metadata, read_dictionary=repeating) as packed:
+        with pq.ParquetFile(
+            source, metadata=file.metadata, read_dictionary=repeating, page_checksum_verification=True
+        ) as packed:
             return _table(packed, start, end, columns), frozenset(repeating)
 
 
@@ -148,7 +150,7 @@ def _would_be_rounded(column: Any) -> bool:
 
 
 def _holds_rounded(column: Any) -> bool:
-    """Return whether there are such numbers, with nulls beside them, in the lists or objects of a column."""
+    """Return whether there are such numbers, with nulls beside them, in the lists, objects or maps of a column."""
     import pyarrow as pa
 
     if not pa.types.is_nested(column.type):
@@ -157,11 +159,12 @@ def _holds_rounded(column: Any) -> bool:
     if isinstance(inner, pa.ChunkedArray):  # without rows
         return False
     if isinstance(inner, pa.StructArray):
-        return any(_holds_rounded(each) for each in inner.flatten())
-    if pa.types.is_list(inner.type) or pa.types.is_large_list(inner.type) or pa.types.is_fixed_size_list(inner.type):
-        values = inner.flatten()
-        return _would_be_rounded(values) or _holds_rounded(values)
-    return False
+        parts = inner.flatten()
+    elif isinstance(inner, pa.MapArray):
+        parts = [inner.keys, inner.items]
+    else:
+        parts = [inner.flatten()]
+    return any(_would_be_rounded(part) or _holds_rounded(part) for part in parts)
 
 
 def _own_objects(column: Any) -> Any:

@@ -21,7 +21,16 @@ class OpenQuotes(NamedTuple):
     """Position of the first of them in its text."""
     times: int
     is_closed: bool
-    """A quote on a later line has closed the first one."""
+    """A quote on a later line has closed the first one, or one behind a backslash."""
+    is_escaped: bool
+    """A quote behind a backslash has closed it."""
+
+
+def may_be_escaped(data: bytes, grammar: Grammar) -> bool:
+    """Return whether a quote behind a backslash may be meant as a part of a value: quickly."""
+    if b"\\" not in data:
+        return False
+    return re.search(rb'\\"[^"\r\n%b]' % re.escape(grammar.delimiter.encode()), data) is not None
 
 
 def may_run_on(data: bytes, grammar: Grammar) -> bool:
@@ -79,21 +88,25 @@ def _may_run_on(data: bytes, grammar: Grammar) -> bool:
 
 
 def open_quotes(data: bytes, grammar: Grammar) -> OpenQuotes | None:
-    """Return the quotes in a text (UTF-8) that open a field and aren't closed, or only on a later line by a quote that
-    more text follows; None: there are none."""
+    """Return the quotes in a text (UTF-8) that open a field and aren't closed, or only on a later line, or behind a
+    backslash, by a quote that more text follows; None: there are none."""
     first, times = None, 0
     for match in _pattern(grammar).finditer(data):
         is_closed = match["tail"] is not None
-        if is_closed and not (match["tail"].strip(b"\r") and b"\n" in match["inside"]):
+        is_escaped = is_closed and match["inside"].endswith(b"\\")
+        if is_closed and not (match["tail"].strip(b"\r") and (is_escaped or b"\n" in match["inside"])):
             continue
         times += 1
-        first = first or (match.start(), is_closed)
-    return OpenQuotes(first[0], times, first[1]) if first is not None else None
+        first = first or (match.start(), is_closed, is_escaped)
+    return OpenQuotes(first[0], times, *first[1:]) if first is not None else None
 
 
-def warning_of(quotes: OpenQuotes, file: str, line: int, offset: int) -> DataWarning:
+def warning_of(quotes: OpenQuotes, file: str, line: int, offset: int, where: str = "") -> DataWarning:
     """The warning that tells of them."""
-    if quotes.is_closed:
+    if quotes.is_escaped:
+        event = "a quote behind a backslash has closed its field, which goes on behind it"
+        remedy = "write a quote within quotes twice: a backslash before it says nothing in CSV"
+    elif quotes.is_closed:
         event = (
             "the quote at the beginning of a field is closed only on a later line, and text follows: is one missing?"
         )
@@ -101,7 +114,7 @@ def warning_of(quotes: OpenQuotes, file: str, line: int, offset: int) -> DataWar
     else:
         event = "the quote at the beginning of a field is never closed, and was read as a character"
         remedy = "if the field goes on on the next line: support_multi_line: true, an option of the read step"
-    return DataWarning("open_quote", file, "", event, remedy, quotes.times, "field", line, offset)
+    return DataWarning("open_quote", file, "", f"{where}{event}", remedy, quotes.times, "field", line, offset)
 
 
 def _pattern(grammar: Grammar) -> re.Pattern[bytes]:

@@ -6,6 +6,7 @@ A code page is never guessed, since any bytes are text in most of them.
 """
 
 import codecs
+import re
 import unicodedata
 from collections.abc import Callable
 from functools import cache
@@ -46,6 +47,9 @@ _NO_CHARACTERS = frozenset(["Cc", "Cn", "Co"])
 _MOST_UNDEFINED = 0.01
 """Which share of a text in a code page may be bytes that mean nothing there: in a text, they are slips."""
 _FEW = 3
+_ESCAPE = b"\x1b$"
+_SWITCH = re.compile(rb"\x1b\$(?:[@AB]|[()*+][A-H@])")
+"""What switches from ASCII to characters of two bytes, in Japanese, Chinese and Korean text of ISO 2022."""
 _ZERO_BLOCK = bytes(512)
 _HIGHEST_OF_FEW = 8
 """Where no byte is so low, none of the others is a control character by chance."""
@@ -105,6 +109,10 @@ def check_controls(data: bytes, encoding: Encoding, start: int, delimiter: str) 
     """
     if encoding.width > 1 or not data:
         return
+    if (escape := data.find(_ESCAPE)) >= 0 and _SWITCH.match(data, escape):
+        raise NotText(
+            f"it is text of ISO 2022, with escape sequences from byte {start + escape:,} on: save it as UTF-8"
+        )
     if _least(data) <= _HIGHEST_OF_FEW:
         marks = bytes(set(_CONTROLS) - set(delimiter.encode()))
         if encoding.name == "utf-8":  # a program may fill fields up with NUL, but not whole blocks of a disk

@@ -13,6 +13,7 @@ from parallelrun_worker.tables.elsewhere import read_range, read_some, size_of
 from parallelrun_worker.tables.foreign import HEAD_BYTES, check_kind
 from parallelrun_worker.tables.heads import FileHead
 from parallelrun_worker.tables.inference import STRING, Kind
+from parallelrun_worker.tables.misreadings import warn_of_other_ends
 from parallelrun_worker.tables.records import Record
 from parallelrun_worker.tables.schema import Schema, freeze, frozen
 from parallelrun_worker.tables.sniffing import FIRST_BYTES, Encoding, check_controls
@@ -101,6 +102,8 @@ class TextFormat(TableFormat):
             head = self.head(path, file)
             if not start:
                 _check_first_bytes(file, encoding, head)  # of garbage in one line, all is the header
+                if head.line and head.start >= size_of(file) and not _has_end(file, encoding):
+                    warn_of_other_ends(self.warnings, path, head.line, encoding)
             owned = owned_range(file, start, end, encoding, is_aligned=is_aligned, first=head.start)
             data = read_range(file, owned.start, owned.stop)
             if owned.stop >= size_of(file):
@@ -265,6 +268,10 @@ class TextFormat(TableFormat):
 
 def _check_first_bytes(file: BinaryIO, encoding: Encoding, head: FileHead) -> None:
     check_controls(read_some(file, FIRST_BYTES, 0), encoding, 0, head.delimiter)
+
+
+def _has_end(file: BinaryIO, encoding: Encoding) -> bool:
+    return read_some(file, encoding.width, size_of(file) - encoding.width) == encoding.newline
 
 
 class Sampled(NamedTuple):

@@ -27,11 +27,13 @@ UINT64 = range(1 << 64)
 _PLAIN_INT = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
 _INT = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _INFINITE = ("inf", "Inf", "Infinity")
+_INFINITY = float("inf")
 _MISFIT = "mismatch"
 _NOUNS = {
     "int": "a whole number",
     "float": "a number",
     "bool": "true or false",
+    "string": "a text",
     "datetime": "a date of the known forms in 1678 to 2261",
 }
 
@@ -320,7 +322,7 @@ def _float(text: str, kind: Kind) -> tuple[Any, str]:
     number = _number(word)
     if number is None or (number in (float("inf"), float("-inf")) and word.lstrip("+-") not in _INFINITE):
         return None, _MISFIT
-    if abs(number) >= EXACT_IN_FLOAT and _INT.fullmatch(word) and int(number) != int(Decimal(word)):
+    if EXACT_IN_FLOAT <= abs(number) < _INFINITY and "e" not in word.lower() and int(number) != int(Decimal(word)):
         return number, "rounded"
     return number, oddity(word) if "odd" in kind else ""
 

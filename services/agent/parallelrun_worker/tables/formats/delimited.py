@@ -14,7 +14,7 @@ from parallelrun_worker.tables.line_ends import has_lone_returns, with_newlines,
 from parallelrun_worker.tables.misreadings import joint_in, warn_of_delimiter, warn_of_header
 from parallelrun_worker.tables.misreadings import warning_of as joint_warning
 from parallelrun_worker.tables.parsers import read_delimited
-from parallelrun_worker.tables.quotes import may_run_on, open_quotes, warning_of
+from parallelrun_worker.tables.quotes import may_be_escaped, may_run_on, open_quotes, warning_of
 from parallelrun_worker.tables.ragged import ragged_rows
 from parallelrun_worker.tables.ragged import warning_of as length_warning
 from parallelrun_worker.tables.records import Grammar, NotPlain, Record
@@ -81,6 +81,10 @@ class DelimitedFormat(TextFormat):
             values.may_hold_newlines = False  # nobody has to know
         frame = self._frame(text.data, text.head.header, grammar, values, read=read)
         self.warn(values, path)
+        if values is not None and b'"' in text.head.line and text.start == text.head.start:
+            quotes = open_quotes(text.head.line, grammar)
+            if quotes is not None:
+                self.warnings.add(warning_of(quotes, path, 0, -1, "header: "))
         if values is not None and _may_have_open_quotes(text.data, grammar, values):
             self._warn_of_quotes(text, path, grammar)
         if values is not None:
@@ -197,6 +201,8 @@ class DelimitedFormat(TextFormat):
 
 def _may_have_open_quotes(data: bytes, grammar: Grammar, values: Values) -> bool:
     """Return whether quotes in a text may have been meant otherwise than as it was read."""
+    if may_be_escaped(data, grammar):
+        return True
     if not grammar.multi_line:
         return values.is_unusual
     return values.may_hold_newlines and may_run_on(data, grammar)
