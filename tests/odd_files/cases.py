@@ -290,6 +290,79 @@ def other_delimiters(chance: random.Random) -> Iterator[Case]:
             yield replace(case, step={"read_delimited": {}})
 
 
+def framed(chance: random.Random) -> Iterator[Case]:
+    """Kind 7: compressed text with frames and streams that hold nothing, padding, or another file behind it."""
+    while True:
+        for label, (kind, before, behind) in making.FRAMES.items():
+            case = text_case("7 compression", chance, _drawn(chance, packed=kind), label)
+            yield replace(case, files={name: before + content + behind for name, content in case.files.items()})
+
+
+def other_ends(chance: random.Random) -> Iterator[Case]:
+    """Kind 3: records end with characters that are no line ends, as of a mainframe."""
+    while True:
+        for end in ("\x85", "\u2028", "\x1e", "\x0c"):
+            case = text_case("3 line ends", chance, _drawn(chance, is_json=False, columns=("words", "ints")), repr(end))
+            content = case.files["b.csv"].replace(b"\r\n", b"\n").replace(b"\n", end.encode())
+            yield replace(case, files={**case.files, "b.csv": content})
+
+
+def two_encodings(chance: random.Random) -> Iterator[Case]:
+    """Kind 4: a file that changes its encoding, and one with escape sequences."""
+    while True:
+        case = text_case("4 encodings", chance, _drawn(chance, is_json=False, columns=("accents", "ints")))
+        first, _, rest = case.files["b.csv"].partition(b"\n")
+        middle = len(rest) // 2
+        content = first + b"\n" + rest[:middle] + rest[middle:].decode(errors="ignore").encode("latin1")
+        yield replace(case, files={**case.files, "b.csv": content}, label="latin1 after UTF-8")
+        case = text_case("4 encodings", chance, _drawn(chance, columns=("words", "ints")))
+        name = next(each for each in case.files if each.startswith("b"))
+        content = case.files[name].decode().replace("red", "赤").replace("blue", "青").encode("iso2022_jp")
+        rows = [[{"red": "赤", "blue": "青"}.get(value, value) for value in row] for row in case.rows[name]]
+        yield replace(
+            case, files={**case.files, name: content}, rows={**case.rows, name: rows}, label="escape sequences"
+        )
+
+
+def backslashes(chance: random.Random) -> Iterator[Case]:
+    """Kind 8: quotes with backslashes before them, and a header with a quote that is never closed."""
+    while True:
+        case = text_case("8 headers", chance, _drawn(chance, is_json=False, columns=("ints", "words"), line_end="\n"))
+        lines, rows = case.files["b.csv"].decode().split("\n"), case.rows["b.csv"]
+        at = chance.randrange(len(rows))
+        rows[at][2] = 'the "red" one'
+        lines[at + 1] = f'{rows[at][0]},{rows[at][1]},"the \\"red\\" one"'
+        yield replace(case, files={**case.files, "b.csv": "\n".join(lines).encode()}, label="backslashes")
+        options = {"support_multi_line": True}
+        how = _drawn(chance, is_json=False, columns=("ints", "words"), line_end="\n", options=options)
+        case = text_case("8 headers", chance, how, "an open quote in a header")
+        lines = case.files["b.csv"].decode().split("\n")
+        lines[0] = lines[0].replace("c1", '"c1')
+        lines[2] = f'{lines[2].rpartition(",")[0]},"{case.rows["b.csv"][1][2]}"'
+        yield replace(case, files={**case.files, "b.csv": "\n".join(lines).encode()})
+
+
+def parquet(chance: random.Random) -> Iterator[Case]:
+    """Kinds 1 and 5: values of Parquet beside nulls, also in lists, objects and maps; a page with another byte."""
+    while True:
+        for label, (kind, values) in making.PARQUET.items():
+            rows = {
+                name: [[at * 10 + n + 10, value] for n, value in enumerate(chance.sample(values, len(values)))]
+                for at, name in enumerate(("a.parquet", "b.parquet"))
+            }
+            files = {name: making.parquet(["id", "c0"], each, ["int64", kind]) for name, each in rows.items()}
+            yield Case(
+                kind="1 whole numbers", label=label, files=files, names=["id", "c0"], rows=rows,
+                step={"read_parquet": {}}, size="1mb",
+            )  # fmt: skip
+            damaged = bytearray(files["b.parquet"])
+            damaged[chance.randrange(40, len(damaged) // 3)] ^= 1 << chance.randrange(8)
+            yield Case(
+                kind="5 broken", label=f"another byte in {label}", files={**files, "b.parquet": bytes(damaged)},
+                names=["id", "c0"], rows=rows, step={"read_parquet": {}}, size="1mb",
+            )  # fmt: skip
+
+
 def _with_columns_turned(case: Case) -> Case:
     """The second file has its columns in another order."""
     order = [*range(1, len(case.names)), 0]
@@ -312,7 +385,8 @@ def sizes(chance: random.Random) -> Iterator[Case]:
 KINDS: Final[tuple[tuple[Callable[[random.Random], Iterator[Case]], int], ...]] = (
     (ordinary, 40), (ordinary_delimiters, 12), (value_types, 48), (line_ends, 18), (encodings, 27), (broken, 12),
     (litter, 24), (packed, 20), (headers, 20), (sizes, 9), (code_pages, 3), (open_quotes, 6),
-    (garbage, 14), (joined, 12), (end_marks, 8), (other_delimiters, 12),
+    (garbage, 14), (joined, 12), (end_marks, 8), (other_delimiters, 12), (framed, 6), (other_ends, 4),
+    (two_encodings, 4), (backslashes, 4), (parquet, 18),
 )  # fmt: skip
 """How many of each there are at least."""
 

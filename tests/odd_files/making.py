@@ -25,12 +25,42 @@ ENCODINGS: Final = {
 }  # fmt: skip
 """Codec and mark."""
 
+_FRAME = b"\x5a*M\x18\3\0\0\0abc"
+FRAMES: Final[Mapping[str, tuple[str, bytes, bytes]]] = {
+    "a frame before zst": ("zst", _FRAME, b""), "frames around zst": ("zst", _FRAME * 40, _FRAME),
+    "an empty bz2 before it": ("bz2", bz2.compress(b""), b""), "zeros behind gz": ("gz", b"", bytes(512)),
+    "zeros behind xz": ("xz", b"", bytes(8)), "text behind gz": ("gz", b"", b"id,c0\n"),
+}  # fmt: skip
+"""Compression, and what is before and behind the compressed content of a file."""
+
+
+def _nested_types() -> dict[str, tuple[Any, list[Any]]]:
+    import pyarrow as pa
+
+    big, number = 2**53 + 1, pa.struct([("x", pa.int64())])
+    return {
+        "int64": (pa.int64(), [big, None, -big]), "uint64": (pa.uint64(), [2**64 - 1, None, 1]),
+        "a list": (pa.list_(pa.int64()), [[big, None], None, []]), "an object": (number, [{"x": big}, None, {"x": 1}]),
+        "an object in an object": (pa.struct([("o", number)]), [{"o": {"x": big}}, {"o": None}]),
+        "a map": (pa.map_(pa.string(), pa.uint64()), [[("k", 2**64 - 1), ("j", None)], None]),
+        "a list of objects": (pa.list_(number), [[{"x": big}, {"x": None}], None]),
+        "a map of objects": (pa.map_(pa.string(), number), [[("k", {"x": big}), ("j", None)], None]),
+        "a list of lists": (pa.list_(pa.list_(pa.int64())), [[[big, None]], [[1], None], None]),
+    }  # fmt: skip
+
+
+PARQUET: Final = _nested_types()
+"""Types of Arrow with values that a float doesn't have, and nulls beside them."""
 MAC: Final = b"\0\5\x16\7\0\2\0\0Mac OS X\n" + b"\0" * 60
 LITTER: Final[Mapping[str, Mapping[str, bytes]]] = {
     "spark": {"_SUCCESS": b"", "._SUCCESS.crc": b"crc\0\0\0\0\0", ".a.csv.crc": b"crc\0\0\0\2\0\xff\x10\n"},
     "spark_running": {"_temporary/0/task/part-9.csv": b"id,c0\n900,x\n", "_committed_1": b'{"added":[]}'},
     "mac": {"._a": MAC, ".DS_Store": b"\0\0\0\1Bud1\n" + b"\0" * 60},
-    "windows": {"Thumbs.db": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 40},
+    "windows": {
+        "Thumbs.db": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 40,
+        "desktop.ini": b"[.ShellClassInfo]\r\nA=1,3\r\n",
+        "a.csv:Zone.Identifier": b"[ZoneTransfer]\r\nZoneId=3\r\n",
+    },
     "office": {".~lock.a.csv#": b",user,host,26.11.2026 10:00,file:///home/user;"},
     "parquet": {"_metadata": b"PAR1\0\0PAR1", "_common_metadata": b"PAR1"},
     "delta": {"_delta_log/00000000000000000000.json": b'{"protocol":{}}\n'},
@@ -105,12 +135,14 @@ def compressed(content: bytes, how: str) -> bytes:
             return content
 
 
-def parquet(names: Sequence[str], rows: Rows, types: Sequence[str]) -> bytes:
-    """A Parquet file."""
+def parquet(names: Sequence[str], rows: Rows, types: Sequence[Any]) -> bytes:
+    """A Parquet file whose pages have checksums; types are Arrow's, or their names."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    columns = [pa.array([row[at] for row in rows], getattr(pa, kind)()) for at, kind in enumerate(types)]
+    kinds = [getattr(pa, kind)() if isinstance(kind, str) else kind for kind in types]
+    columns = [pa.array([row[at] for row in rows], kind) for at, kind in enumerate(kinds)]
     sink = io.BytesIO()
-    pq.write_table(pa.Table.from_arrays(columns, names=list(names)), sink, row_group_size=max(1, len(rows) // 3))
+    table = pa.Table.from_arrays(columns, names=list(names))
+    pq.write_table(table, sink, row_group_size=max(1, len(rows) // 3), write_page_checksum=True)
     return sink.getvalue()

@@ -120,7 +120,11 @@ def _is_same_number(cell: float | Decimal, text: str) -> bool:
     return "." in text and float(cell) == float(text)
 
 
-def _is_same_value(cell: object, value: Value) -> bool:
+def _is_same_value(cell: Any, value: Value) -> bool:
+    if isinstance(value, dict):
+        return cell.keys() == value.keys() and all(is_same(cell[key], each) for key, each in value.items())
+    if isinstance(value, list | tuple):
+        return len(cell) == len(value) and all(map(is_same, cell, value))
     if hasattr(cell, "item"):
         cell = cell.item()
     if isinstance(value, bool) or isinstance(cell, bool):

@@ -17,12 +17,15 @@ from parallelrun_core.storage.globs import START, Pattern
 
 _MOST_NAMED: Final = 8
 _KEY_OF_PATH: Final = re.compile(rb"_[^=]+=")
-_LITTER: Final = re.compile(rb"\.DS_Store|Thumbs\.db|\.~lock\..*|_SUCCESS|\..*\.crc", re.DOTALL)
+_LITTER: Final = re.compile(
+    rb"\.DS_Store|Thumbs\.db|desktop\.ini|.*:Zone\.Identifier|\.~lock\..*|_SUCCESS|\..*\.crc", re.DOTALL
+)
 _BESIDE: Final = b"._"
 """How macOS begins the name of a file that has what another file system can't keep of the one beside it."""
-_FIRST: Final = (b"\0.", b"\0_", b"\0Thumbs.db")
-"""With a NUL before each name, every name that may be left out has one of these."""
-_HALF_WRITTEN: Final = b".tmp"
+_FIRST: Final = (b"\0.", b"\0_", b"\0Thumbs.db", b"\0desktop.ini", b":Zone.Identifier\0")
+"""With a NUL before and behind each name, every name that may be left out has one of these."""
+_NOT_WHOLE: Final = (b".tmp", b".part", b".partial", b".filepart", b".crdownload", b".bak", b".orig", b"~", b"#")
+"""How names end of what is still being written or downloaded, and of what an editor keeps of a file before a change."""
 
 
 def is_hidden(name: bytes) -> bool:
@@ -82,8 +85,8 @@ class Leftovers:
         self.kept_litter = LeftoverNames()
         self.markers = LeftoverNames()
         """Objects that only mark a folder, which a listing has left out."""
-        self.half_written = LeftoverNames()
-        """Files of a table whose names end as those of files do that are still being written."""
+        self.not_whole = LeftoverNames()
+        """Files of a table whose names end as those of files do that are still being written, or are old copies."""
 
     @property
     def folder(self) -> str:
@@ -96,10 +99,10 @@ class Leftovers:
             return names  # nothing is left out, or the input is this one file
         joined = b"\0" + b"\0".join(names) + b"\0"
         if self._hidden is not None:
-            if _HALF_WRITTEN + b"\0" in joined:
+            if any(end + b"\0" in joined for end in _NOT_WHOLE):
                 for name in names:
-                    if name.endswith(_HALF_WRITTEN) and not is_hidden(name):
-                        self.half_written.add(self._below(folder, name))
+                    if name.endswith(_NOT_WHOLE) and not is_hidden(name):
+                        self.not_whole.add(self._below(folder, name))
             if self._is_in_hidden_folder(folder):
                 for name in names:
                     self.skipped.add(self._below(folder, name))

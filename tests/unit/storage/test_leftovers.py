@@ -130,12 +130,22 @@ def test_leftovers_are_decided_when_a_document_is_read(tmp_path: Path) -> None:
     assert again.inputs == v1.inputs
 
 
-def test_half_written_files_of_a_table_are_read_with_a_warning(tmp_path: Path) -> None:
-    folder = folder_with(tmp_path, "a.csv", "b.csv.tmp")
+@pytest.mark.parametrize("name", ["b.csv.tmp", "b.csv.part", "b.csv.crdownload", "a.csv.bak", "a.csv~", "#a.csv#"])
+def test_parts_and_old_copies_in_a_table_are_read_with_a_warning(tmp_path: Path, name: str) -> None:
+    folder = folder_with(tmp_path, "a.csv", name)
     files, (warning,) = listed(folder, folder, transformations=TABLE)
-    assert files == ["a.csv", "b.csv.tmp"]
-    assert "b.csv.tmp" in warning
-    assert listed(folder, folder) == (["a.csv", "b.csv.tmp"], [])
+    assert sorted(files) == sorted(["a.csv", name])
+    assert name in warning
+    assert listed(folder, folder)[1] == []
+
+
+@pytest.mark.parametrize("name", ["desktop.ini", "a.csv:Zone.Identifier"])
+def test_what_windows_leaves_beside_files_is_skipped(tmp_path: Path, name: str) -> None:
+    folder = folder_with(tmp_path, "a.csv", name)
+    for transformations in (TABLE, ()):
+        files, (warning,) = listed(folder, folder, transformations=transformations)
+        assert files == ["a.csv"]
+        assert name in warning
 
 
 def test_names_with_brackets_are_taken_as_they_are_if_they_are_there(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def told_of(folder: Path, content: bytes, form: str = "own", **options: Any) -> 
     reader.frame()
     warnings = json.loads(reader.warnings.take())
     return [(kind, remedy, *rest) for kind, _, _, _, remedy, times, _, *rest0 in warnings
-            for rest in [(times, *rest0)] if kind in ("delimiter", "joined")]  # fmt: skip
+            for rest in [(times, *rest0)] if kind in ("delimiter", "joined", "line_ends")]  # fmt: skip
 
 
 @pytest.mark.parametrize("form", ["own", "azure"])
@@ -138,6 +138,21 @@ def test_two_files_in_one_of_other_byte_orders_are_refused_with_the_place() -> N
     turned = b"\xfe\xff" + "id,x\n6,b\n".encode("utf-16-be")
     with pytest.raises(ValueError, match=f"the text is not utf-16-le at byte {len(content)}"):
         Cut(folder_with({"a.csv": content + turned}), [READ]).rows()
+
+
+@pytest.mark.parametrize("form", ["own", "azure"])
+@pytest.mark.parametrize("end", ["\x0b", "\x0c", "\x1e", "\x85", "\u2028"])
+def test_a_file_of_a_header_alone_with_other_line_ends_is_told(folder: Path, form: str, end: str) -> None:
+    rows = "".join(f"{number},x{end}" for number in range(9))
+    ((kind, remedy, times, *_),) = told_of(folder, f"id,text{end}{rows}".encode(), form)
+    assert (kind, remedy[:13], times) == ("line_ends", "save it as UT", 1)
+    for content in (f"id,te{end}xt\n", f"id,te{end}xt\n1,x", "id,text", "имя,возраст"):
+        assert told_of(folder, content.encode(), form) == []
+
+
+def test_text_of_a_mainframe_that_is_read_in_a_code_page_is_told(folder: Path) -> None:
+    content = "id,text\n" + "".join(f"{number},some words\n" for number in range(9))
+    assert [kind for kind, *_ in told_of(folder, content.encode("cp500"), encoding="latin1")] == ["line_ends"]
 
 
 @pytest.mark.parametrize("code_page", ["iso8859-2", "koi8-r", "cp437", "cp850", "mac-roman", "cp1251", "cp874"])

@@ -105,6 +105,31 @@ def test_the_guess_of_a_detector_can_be_written_as_the_encoding() -> None:
     )
 
 
+def test_a_guess_takes_no_letter_with_an_accent_for_half_of_a_character() -> None:
+    text = "id,text\n" + "".join(f"{number},wört {number}\n" for number in range(2, 40))
+    with pytest.raises(
+        ValueError, match=r"the text is not utf-8 at byte 11 .*; set its encoding, as in encoding: windows"
+    ):
+        Cut(folder_with({"a.csv": text.encode("latin1")}), [READ])
+
+
+def test_a_text_of_two_encodings_is_refused_with_the_place_of_the_second() -> None:
+    text = "id,text\n2,wört\n".encode() + "3,wört\n".encode("latin1")
+    with pytest.raises(ValueError, match=r"not utf-8 at byte 19 .*; what is before it is UTF-8, so that no other"):
+        Cut(folder_with({"a.csv": text}), [READ])
+
+
+@pytest.mark.parametrize("reader", [READ, "read_json_lines"])
+@pytest.mark.parametrize("encoding", ["iso2022_jp", "iso2022_jp_2", "iso2022_kr"])
+def test_text_with_escape_sequences_of_iso_2022_is_refused(encoding: str, reader: str) -> None:
+    text = "한국" if encoding.endswith("kr") else "日本"
+    for content in (f'{{"a": "{text}"}}\n', f'{{"a": 5}}\n{{"a": "{text}"}}\n'):
+        with pytest.raises(
+            ValueError, match=r"it is text of ISO 2022, with escape sequences from byte \d+ on: save it"
+        ):
+            Cut(folder_with({"a": content.encode(encoding)}), [reader])
+
+
 @pytest.mark.parametrize("encoding", ["utf-7", "iso2022_jp", "cp037", "base64", "nonsense", "idna"])
 def test_an_encoding_without_the_bytes_of_ascii_is_refused_at_submission(encoding: str) -> None:
     with pytest.raises(Exception, match="is not known"):

@@ -55,6 +55,26 @@ def test_open_quote_is_not_seen_where_quotes_are_closed_or_are_within_a_field(fo
     assert not told(folder, 'id,t\n1,"a\nb"\n2,"c ""d""\ne"\n', "own", support_multi_line=True)
 
 
+@pytest.mark.parametrize("form", ["own", "azure"])
+@pytest.mark.parametrize("multi_line", [True, False])
+def test_quote_behind_a_backslash_that_ends_its_field_is_told(folder: Path, form: str, multi_line: bool) -> None:
+    warnings = told(folder, 'id,t\n1,"a"\n2,"b \\"c\\" d"\n3,"e"\n', form, support_multi_line=multi_line)
+    ((_, _, _, event, remedy, times, _, line, _),) = warnings
+    assert (event[:26], remedy[:27]) == ("a quote behind a backslash", "write a quote within quotes")
+    assert (times, line) == (1, 3)
+    sound = 'id,t\n1,"{""a"":""b\\""c""}"\n2,"C:\\"\n3,5\\"x\n'
+    assert not told(folder, sound, form, support_multi_line=multi_line)
+
+
+@pytest.mark.parametrize("form", ["own", "azure"])
+def test_quote_of_a_header_that_is_not_closed_is_told(folder: Path, form: str) -> None:
+    for multi_line, words in ((True, "is closed only on a later line"), (False, "is never closed")):
+        ((_, _, _, event, *_),) = told(folder, 'id,"t\n1,a\n2,"b"\n3,c\n', form, support_multi_line=multi_line)
+        assert event.startswith("header: ")
+        assert words in event
+    assert not told(folder, '"id","t\nu"\n1,a\n', form, support_multi_line=True)
+
+
 @pytest.mark.parametrize(
     "text",
     ['1,"abc\n2,"def"\n', '"x,1\n2,3\n"y,z\n', '1,"a\r\n2,"d"\r\n', '1,"a\n2,"x\ny"\n', '1,"abc', '1,"a ""b\n2,"c"\n'],

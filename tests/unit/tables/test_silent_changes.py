@@ -94,6 +94,33 @@ def test_lists_of_parquet_hold_whole_numbers_exactly_beside_nulls(folder: Path) 
     assert list(frame["o"][0]["x"]) == [BIG, None]
 
 
+@pytest.mark.parametrize("name", ["object", "object in an object", "map", "list of objects", "map of objects"])
+def test_objects_and_maps_of_parquet_hold_whole_numbers_exactly_beside_nulls(folder: Path, name: str) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    number = pa.struct([("x", pa.int64())])
+    kind, values = {
+        "object": (number, [{"x": BIG}, None]),
+        "object in an object": (pa.struct([("o", number)]), [{"o": {"x": BIG}}, {"o": None}]),
+        "map": (pa.map_(pa.string(), pa.uint64()), [[("k", 2**64 - 1), ("j", None)], None]),
+        "list of objects": (pa.list_(number), [[{"x": BIG}, {"x": None}], None]),
+        "map of objects": (pa.map_(pa.string(), number), [[("k", {"x": BIG}), ("j", None)]]),
+    }[name]
+    pq.write_table(pa.table({"v": pa.array(values, kind)}), folder / "a.parquet")
+    assert Reader(folder, "read_parquet").frame()["v"].tolist() == values
+
+
+def test_a_page_of_parquet_with_another_byte_is_refused_by_its_checksum(folder: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    numbers = pa.table({"v": list(range(2, 400))})
+    pq.write_table(numbers, folder / "a.parquet", write_page_checksum=True, compression="none", use_dictionary=False)
+    assert Reader(folder, "read_parquet").frame()["v"].tolist() == numbers["v"].to_pylist()
+    damaged = bytearray((folder / "a.parquet").read_bytes())
+    damaged[200] ^= 1
+    (folder / "a.parquet").write_bytes(damaged)
+    with pytest.raises(ValueError, match=r"a\.parquet: .*checksum"):
+        Reader(folder, "read_parquet").frame()
+
+
 def test_parquet_with_two_columns_of_one_name_is_refused_by_file_and_column(folder: Path) -> None:
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["id", "id"])

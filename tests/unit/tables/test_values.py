@@ -191,6 +191,7 @@ CHANGED = {
     "leading_zero": (ZEROS, [501, 10115, 602], 2),
     "sign": (["+8", "9"], [8, 9], 1),
     "exponent": (["1e5", "2e3"], [100_000.0, 2000.0], 2),
+    "rounded": (["12345678901234567.89", "0.5"], [float(12345678901234568), 0.5], 1),
     "truth": (["0", "1", "1"], [False, True, True], 3),
     "ambiguous_day": (["01/02/2024", "03/04/2024"], [None, None], 2),
 }
@@ -244,6 +245,16 @@ def test_values_of_json_lines_of_another_type_are_kept_refused_or_told(folder: P
     assert plain(azure.frame()["v"])[-4:] == [1, None, None, 1.5]
     assert azure.told == [("mismatch", "v", 2)]
     with pytest.raises(ValueError, match="column 'v': 'x' is not"):
+        Reader(folder, {"read_json_lines": {"on_mismatch": "error"}}).frame()
+
+
+def test_values_of_json_lines_that_are_no_texts_are_kept_refused_or_told(folder: Path) -> None:
+    (folder / "a.jsonl").write_text('{"v": "t"}\n' * 210 + '{"v": 12345678901234567890}\n{"v": [1, null]}\n')
+    assert Reader(folder, "read_json_lines").frame()["v"].tolist()[-3:] == ["t", 12345678901234567890, [1, None]]
+    azure = Reader(folder, "read_json_lines", form="azure")
+    assert azure.frame()["v"].tolist()[-3:] == ["t", None, None]
+    assert azure.told == [("mismatch", "v", 2)]
+    with pytest.raises(ValueError, match="column 'v': '12345678901234567890' is not a text"):
         Reader(folder, {"read_json_lines": {"on_mismatch": "error"}}).frame()
 
 

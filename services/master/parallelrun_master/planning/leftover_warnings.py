@@ -12,7 +12,7 @@ from parallelrun_core.wire.data_warnings import DataWarning
 SKIPPED: Final = "skipped"
 _MARKER: Final = "folder_marker"
 _LITTER: Final = "litter"
-_HALF_WRITTEN: Final = "half_written"
+_NOT_WHOLE: Final = "half_written"
 
 
 def leftover_warnings(plan: InputPlan, leftovers: Iterable[Leftovers]) -> Iterator[DataWarning]:
@@ -29,9 +29,11 @@ def leftover_warnings(plan: InputPlan, leftovers: Iterable[Leftovers]) -> Iterat
         if each.markers.count:
             remedy = "an empty object whose name is also that of a folder marks it; give one that is data another name"
             yield _warning(_MARKER, each, each.markers, "empty objects that mark folders were skipped", remedy)
-        if each.half_written.count:
-            remedy = "if a program is still writing them, wait for it; else name what is data by a pattern"
-            yield _warning(_HALF_WRITTEN, each, each.half_written, "read although the name ends in .tmp", remedy)
+        if each.not_whole.count:
+            remedy = "wait for the program that writes them; else remove them, or name what is data by a pattern"
+            yield _warning(
+                _NOT_WHOLE, each, each.not_whole, "read although the name is that of a part or an old copy", remedy
+            )
 
 
 def _warning(kind: str, leftovers: Leftovers, names: LeftoverNames, event: str, remedy: str) -> DataWarning:

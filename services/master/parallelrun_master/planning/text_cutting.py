@@ -53,6 +53,7 @@ class TextCutting(TableCutting):
             file = self._unpacked(opened, path)
             remote = self._whole_file() if file is not opened else None
             end = size_of(file)
+            seen = self.window.seen
             cutter = RecordCutter(path, self.window, rows=self.size_rows, size=self.size_bytes, remote=remote)
             for starts in record_starts(file, self.form(file)):
                 yield from cutter.add(starts)
@@ -60,6 +61,8 @@ class TextCutting(TableCutting):
                 if cutter.is_over:
                     break
             yield from cutter.finish(end)
+            if end and self.window.seen == seen and not cutter.is_over and not _ends_line(file, end):
+                yield Piece(path, 0, end, is_aligned=True, rows=0, remote=remote)  # a worker looks at what it may be
 
     def _unpacked(self, file: BinaryIO, path: bytes) -> BinaryIO:
         """The content of a compressed file; of any other one, the file.
@@ -83,6 +86,11 @@ class TextCutting(TableCutting):
 
     def _whole_file(self) -> Remote | None:
         return Remote(self.version, [(0, self.version.size_bytes)]) if self.version is not None else None
+
+
+def _ends_line(file: BinaryIO, end: int) -> bool:
+    last = read_at(file, max(0, end - 4), 4)
+    return b"\n" in last or b"\r" in last
 
 
 class RecordCutter:
