@@ -50,6 +50,19 @@ def test_rows_of_json_without_a_text_of_their_own_are_refused_by_name(value: obj
         renderer({"format": "parquet"})([value])
 
 
+@pytest.mark.parametrize("value", [pd.DataFrame({"a": range(99)}), pd.Series(range(99))])
+def test_rows_that_are_tables_of_which_a_text_leaves_out_rows_are_counted_or_refused(value: Any) -> None:
+    for rows in ([value], [{"a": value}], [(1, value)]):
+        assert renderer(TEXT)(rows).shortened == 1
+    assert renderer(TEXT)([value.head(9)]).shortened == 0
+    for output in ("jsonl", "parquet"):
+        if output == "jsonl" and value.ndim == 1:
+            assert json.loads(renderer({"format": output})([{"a": value}]).data) == {"a": list(range(99))}
+            continue
+        with pytest.raises(BadReturn, match=f"of the type {type(value).__name__}"):
+            renderer({"format": output})([{"a": value}])
+
+
 @pytest.mark.parametrize("rows", [[{"a": [object()]}], [object(), "x"], pd.DataFrame({"a": [object()]})])
 def test_rows_of_text_without_a_text_of_their_own_are_refused_or_told(rows: Any) -> None:
     warnings = DataWarnings()

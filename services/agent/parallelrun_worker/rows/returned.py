@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 _NO_TEXTS = (
     "generator", "async_generator", "coroutine", "function", "method", "builtin_function_or_method", "map", "filter",
-    "zip", "list_iterator", "tuple_iterator", "module",
+    "zip", "list_iterator", "tuple_iterator", "module", "memoryview", "DataFrame", "Series",
 )  # fmt: skip
+"""Types whose values have no text, or one that leaves out most of what is in them."""
 
 
 class BadReturn(Exception):
@@ -62,8 +63,8 @@ def plain_object(value: Any) -> dict[str, Any] | None:
 
 
 def has_no_text(value: object) -> bool:
-    """Return whether the text of a value is but its type and its address, as that of a generator or
-    of a plain object.
+    """Return whether the text of a value is but its type and its address, as that of a generator or of a plain
+    object, or leaves out rows, as that of a DataFrame.
     """
     kind = type(value)
     return kind.__name__ in _NO_TEXTS or (kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__)

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 HEADER_LENGTH = struct.Struct("<I")
 """Before the rows of each segment in the format `headed`: how long the header is that follows; 0: there is none."""
 
-_ELLIPSIS = "..."
+_ELLIPSIS = ".."
+"""Of three dots among values, or of two where pandas leaves out lines."""
 
 
 class Lines:
