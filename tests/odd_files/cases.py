@@ -302,7 +302,8 @@ def other_ends(chance: random.Random) -> Iterator[Case]:
     """Kind 3: records end with characters that are no line ends, as of a mainframe."""
     while True:
         for end in ("\x85", "\u2028", "\x1e", "\x0c"):
-            case = text_case("3 line ends", chance, _drawn(chance, is_json=False, columns=("words", "ints")), repr(end))
+            how = _drawn(chance, is_json=False, columns=("words", "ints"), size="few")
+            case = text_case("3 line ends", chance, how, repr(end))
             content = case.files["b.csv"].replace(b"\r\n", b"\n").replace(b"\n", end.encode())
             yield replace(case, files={**case.files, "b.csv": content})
 
