@@ -33,7 +33,7 @@ _KINDS: dict[bytes, tuple[str, str]] = {
     b"\x1f\x9d": ("a file of compress (.Z)", _UNPACK),
     b"LZIP\x01": ("an lzip file", _UNPACK),
     b"\x89LZO\0\r\n\x1a\n": ("an lzop file", _UNPACK),
-    b"]\0\0": ("an lzma file", _UNPACK),
+    b"]\0\0\x80\0": ("an lzma file", _UNPACK),
 }
 
 

@@ -47,7 +47,7 @@ _NO_CHARACTERS = frozenset(["Cc", "Cn", "Co"])
 _MOST_UNDEFINED = 0.01
 """Which share of a text in a code page may be bytes that mean nothing there: in a text, they are slips."""
 _FEW = 3
-_ESCAPE = b"\x1b$"
+_ESCAPE = b"\x1b"
 _SWITCH = re.compile(rb"\x1b\$(?:[@AB]|[()*+][A-H@])")
 """What switches from ASCII to characters of two bytes, in Japanese, Chinese and Korean text of ISO 2022."""
 _ZERO_BLOCK = bytes(512)
@@ -109,10 +109,10 @@ def check_controls(data: bytes, encoding: Encoding, start: int, delimiter: str) 
     """
     if encoding.width > 1 or not data:
         return
-    if (escape := data.find(_ESCAPE)) >= 0 and _SWITCH.match(data, escape):
-        raise NotText(
-            f"it is text of ISO 2022, with escape sequences from byte {start + escape:,} on: save it as UTF-8"
-        )
+    # Searching for one byte takes a twentieth of the time that searching for two takes.
+    if _ESCAPE in data and (switch := _SWITCH.search(data)):
+        place = f"from byte {start + switch.start():,} on"
+        raise NotText(f"it is text of ISO 2022, with escape sequences {place}: save it as UTF-8")
     if _least(data) <= _HIGHEST_OF_FEW:
         marks = bytes(set(_CONTROLS) - set(delimiter.encode()))
         if encoding.name == "utf-8":  # a program may fill fields up with NUL, but not whole blocks of a disk
