@@ -139,6 +139,13 @@ def test_parts_and_old_copies_in_a_table_are_read_with_a_warning(tmp_path: Path,
     assert listed(folder, folder)[1] == []
 
 
+def test_files_of_a_delta_table_are_told_to_have_rows_that_it_has_no_more(tmp_path: Path) -> None:
+    for above in ("", "x/"):
+        folder = folder_with(tmp_path, f"{above}a.parquet", f"{above}_delta_log/00000000000000000000.json")
+        _, warnings = listed(folder, folder, transformations=("read_parquet",))
+        assert ["rows that were deleted or replaced" in warning for warning in warnings] == [False, True]
+
+
 @pytest.mark.parametrize("name", ["desktop.ini", "a.csv:Zone.Identifier"])
 def test_what_windows_leaves_beside_files_is_skipped(tmp_path: Path, name: str) -> None:
     folder = folder_with(tmp_path, "a.csv", name)

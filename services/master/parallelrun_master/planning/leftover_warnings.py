@@ -12,6 +12,8 @@ from parallelrun_core.wire.data_warnings import DataWarning
 SKIPPED: Final = "skipped"
 _MARKER: Final = "folder_marker"
 _LITTER: Final = "litter"
+_DELTA: Final = "delta_table"
+_DELTA_LOG: Final = "/_delta_log/"
 _NOT_WHOLE: Final = "half_written"
 
 
@@ -23,6 +25,10 @@ def leftover_warnings(plan: InputPlan, leftovers: Iterable[Leftovers]) -> Iterat
             rule = "names that begin with _ or . are skipped" if plan.is_table else "known not to be data and skipped"
             remedy = f"to read them, write {option}: read, or name them by a path or a pattern"
             yield _warning(SKIPPED, each, each.skipped, rule, remedy)
+            if plan.kind == "parquet" and any(_DELTA_LOG in f"/{name}" for name in each.skipped.first):
+                event = "it is a Delta table, whose files may hold rows that were deleted or replaced since"
+                remedy = "read_delta_lake reads the rows that it has"
+                yield DataWarning(_DELTA, each.folder, "", event, remedy, 1, "file")
         if each.kept_litter.count:
             remedy = f"to leave them out, write inputs.{plan.name}.litter_files: skip"
             yield _warning(_LITTER, each, each.kept_litter, "known not to be data, and read as data", remedy)
