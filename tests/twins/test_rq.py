@@ -29,7 +29,9 @@ def test_entries_that_two_workers_have_and_that_fail_for_one_are_found(
     redis: Redis, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rq_workers, "TWICE", WITHOUT.format(rq_workers.TWICE))
+    monkeypatch.setattr(rq_workers, "PATIENCE_S", 20.0)  # the entry stays for good
     with expect_failure():
         rq_workers.test_an_entry_that_is_handed_out_twice_ends_without_an_error_and_leaves_nothing(
             redis, redis_url, tmp_path
         )
+    assert "Error" in (tmp_path / "log").read_text()
