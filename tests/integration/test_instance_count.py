@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from parallelrun_core.computes.catalog import ComputeCatalog
+from parallelrun_core.computes.document import read_definition
+from parallelrun_core.names.computes import BuiltImage
+from parallelrun_core.store.provisioning import ImageBuild, Provisioning, ProvisioningStatus
 from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 
@@ -168,6 +172,34 @@ def test_a_mini_batch_that_is_run_ends_the_first_timeout() -> None:
         go(cluster, "job")
         go(cluster, "next")  # which has its part of the slots as soon as a mini-batch of the first has ended
         assert cluster.result(job).state is JobState.COMPLETED
+
+
+def test_while_an_image_is_built_the_first_timeout_stands_still_and_that_is_said() -> None:
+    """The test is the provisioner, and says what one says that builds the image of a job."""
+    context = "a" * 64
+    image = BuiltImage(context, "Dockerfile").name
+    with Cluster(nodes=0) as cluster:
+        ComputeCatalog(cluster.root).define(read_definition({"name": "cpus", "type": "local"}))
+        provisioning = Provisioning(cluster.redis)
+
+        def says(failure: str = "") -> bool:
+            now = cluster.registry.now()
+            build = ImageBuild(said="building its image: Step 1/9", failure=failure, failed_at=now if failure else 0.0)
+            provisioning.publish("cpus", ProvisioningStatus(at=now, wanted=1, builds={image: build}))
+            return True
+
+        says()
+        environment = {"build": {"path": f"azureml:code/{context}"}}
+        job = submit(cluster, "job", first_task_creation_timeout=2, compute="cpus", environment=environment)
+        step = "Provisioning nodes of compute 'cpus': building its image: Step 1/9."
+        cluster.until(lambda: says() and step in overview(cluster), "the job says what is built")
+        cluster.until(lambda: says() and seconds(cluster, job) > 6, "the timeout would have been over")
+        assert "The job waits, and no timeout runs: nodes of compute 'cpus' are on their way" in overview(cluster)
+        assert cluster.registry.status(job).state is JobState.PROCESSING
+        says(failure="no such base")
+        failure = cluster.result(job).failure
+        assert failure is not None
+        assert (failure.code, failure.first_cause) == ("IMAGE_FAILED", "no such base")
 
 
 def test_workers_beyond_the_slots_are_said_and_there_where_an_operator_allows_them() -> None:

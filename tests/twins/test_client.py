@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,10 @@ import pytest
 from parallelrun.embedded import guard
 from parallelrun.embedded.guard import _words
 from parallelrun.embedded.supervisor import Supervisor
+from tests.integration.client import test_azure_env as fronts
 from tests.integration.client import test_supervisor as supervising
 from tests.integration.client.test_supervisor import deaths, mark, supervisor
-from tests.twins.sabotage import always, expect_failure, replaced
+from tests.twins.sabotage import always, expect_failure, nothing_later, replaced
 from tests.unit.client import test_socket_folder as sockets
 from tests.unit.client.test_socket_folder import temporary
 
@@ -34,6 +36,13 @@ def test_a_service_that_has_its_mark_in_its_environment_only_is_found(supervisor
     unmarked = replaced("parallelrun.embedded.supervisor:_with_mark", lambda command, _: list(command))
     with unmarked, expect_failure():
         supervising.test_a_service_that_hides_its_environment_is_known_by_its_command_line(supervisor, mark)
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="there is no openssl")
+def test_a_front_that_leaves_its_connections_open_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fronts, "_PATIENCE_S", 2.0)
+    with replaced("parallelrun.azure.front:Front._end_connections", nothing_later), expect_failure():
+        fronts.test_a_front_that_is_stopped_has_ended_all_its_connections(tmp_path)
 
 
 def test_a_guard_that_takes_any_word_for_its_mark_is_found(mark: str) -> None:

@@ -49,9 +49,13 @@ class Front:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(stopping.wait(), _CHECK_EVERY_S)
             server.close()
-            for task in self._passing:  # clients keep connections open, and the server waits for its connections
-                task.cancel()
-            await asyncio.gather(*self._passing, return_exceptions=True)
+            await self._end_connections()
+
+    async def _end_connections(self) -> None:
+        """End those that are open: clients keep theirs, and nobody must wait for that."""
+        for task in self._passing:
+            task.cancel()
+        await asyncio.gather(*self._passing, return_exceptions=True)
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()

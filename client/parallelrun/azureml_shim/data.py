@@ -13,14 +13,37 @@ DataPlace = Any
 """A path, a URL, a `DataPath`, a pair of a datastore and a path in it, or a list with one of these."""
 
 
-class ToldAsMissing:
+_NO_UPLOADS: Final = "nodes read data where they are: name a folder that they see, as Dataset.File.from_files('/data')"
+_INSTEAD: Final = {
+    **dict.fromkeys(("upload", "upload_files", "upload_directory", "register_pandas_dataframe"), _NO_UPLOADS),
+    **dict.fromkeys(("download", "to_path"), "the files are at the path of the dataset"),
+    **dict.fromkeys(
+        ("to_pandas_dataframe", "take", "sample", "skip"),
+        "run() gets the rows as DataFrames; `parallelrun data preview` shows the first ones",
+    ),
+}
+"""What to do in place of members that samples use beside those that are here."""
+
+
+def _missing(owner: type, name: str) -> AttributeError:
+    if name.startswith("_"):
+        return AttributeError(name)
+    remedy = _INSTEAD.get(name, "see docs/from-azure-ml.md")
+    return AttributeError(f"{owner.__name__.strip('_')}.{name} has no counterpart in ParallelRun ({remedy})")
+
+
+class _TellsOfItself(type):
+    """The kind of such classes: they are asked for members themselves, as in `Dataset.File.upload_directory`."""
+
+    def __getattr__(cls, name: str) -> Any:
+        raise _missing(cls, name)
+
+
+class ToldAsMissing(metaclass=_TellsOfItself):
     """A class of v1, with those of its members that public samples use."""
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        message = f"{type(self).__name__}.{name} has no counterpart in ParallelRun (see docs/from-azure-ml.md)"
-        raise AttributeError(message)
+        raise _missing(type(self), name)
 
 
 class Datastore(ToldAsMissing):
@@ -133,7 +156,7 @@ class NamedDataset(DatasetInput, ToldAsMissing):
         return NamedDataset(**{**vars(self), **changes})
 
 
-class _Files:
+class _Files(ToldAsMissing):
     @staticmethod
     def from_files(
         path: DataPlace, validate: bool = True, partition_format: str | None = None, is_file: bool = False
@@ -142,7 +165,7 @@ class _Files:
         return NamedDataset(path=_place(path), transformations=_by_path(partition_format) or None)
 
 
-class _Tables:
+class _Tables(ToldAsMissing):
     """Datasets whose rows `run()` gets as DataFrames. Arguments are in the order of v1."""
 
     @staticmethod

@@ -8,6 +8,7 @@ from typing import Any
 
 from parallelrun_core.azure.environment import read_file
 from parallelrun_core.azure.findings import DocumentLocation, Findings, as_mapping
+from parallelrun_core.azure.forms import mistaken_for
 from parallelrun_core.azure.named import named_component
 from parallelrun_core.storage.location import LOCAL, location_of
 
@@ -22,7 +23,7 @@ def open_component(
         where: the place of the component in the document that refers to it.
 
     Raises:
-        InvalidInput: there is no such component.
+        InvalidInput: there is no such component, or it is none.
     """
     if isinstance(component, str):
         if location_of(component).kind == LOCAL:
@@ -34,4 +35,8 @@ def open_component(
             message = f"the component {component!r} is in Azure ML, and can't be fetched"
             findings.wrong(where.pointer, message, "save its YAML as a file, and give the path of that file")
         findings.check()
-    return as_mapping(component, where.pointer, findings), where
+    document = as_mapping(component, where.pointer, findings)
+    if (mistaken := mistaken_for(document)) is not None:
+        findings.wrong(where.pointer, *mistaken)
+        findings.check()
+    return document, where

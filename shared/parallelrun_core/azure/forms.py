@@ -64,7 +64,8 @@ def is_of_pipeline(document: Mapping[str, Any]) -> bool:
 
 
 def mistaken_for(document: Mapping[Any, Any]) -> tuple[str, str] | None:
-    """Return what a document is that is no job, though people submit it as one, and what to do; None: nothing known."""
+    """Return what a document is that is no job and no component, though people submit it as one, and what to do; None:
+    nothing known."""
     parts = list(document.values())
     if parts and all(isinstance(part, Mapping) and str(part.get("type")).lower() in _STEP_TYPES for part in parts):
         names = ", ".join(map(str, document))
@@ -75,7 +76,7 @@ def mistaken_for(document: Mapping[Any, Any]) -> tuple[str, str] | None:
     if _is_flow(document):
         return (
             "this is a flow of prompt flow (flow.dag.yaml, flow.flex.yaml), which calls language models for single "
-            "requests; no job",
+            "requests; neither a job nor a component of one",
             "an entry script whose run() calls the flow for each item makes a job of it",
         )
     return None
@@ -87,4 +88,5 @@ def _is_flow(document: Mapping[Any, Any]) -> bool:
     if isinstance(nodes, list) and any(isinstance(node, Mapping) and _OF_NODES & node.keys() for node in nodes):
         return True
     is_flex = isinstance(document.get("entry"), str) and "entry_script" not in document
-    return is_flex or "/promptflow/" in str(document.get("$schema", "")).lower()
+    is_component = str(document.get("type", "")).lower().startswith("promptflow")  # as the client sends it
+    return is_flex or is_component or "/promptflow/" in str(document.get("$schema", "")).lower()

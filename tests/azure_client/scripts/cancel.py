@@ -4,6 +4,7 @@ import time
 
 from azure.ai.ml import MLClient, load_job
 from azure.ai.ml.entities import AmlCompute
+from azure.ai.ml.exceptions import JobException
 from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
 from azure.identity import DefaultAzureCredential
 
@@ -23,6 +24,12 @@ deadline = time.monotonic() + 60
 while ml_client.jobs.get(job.name).status not in ("Running", "Completed", "Failed"):
     assert time.monotonic() < deadline
     time.sleep(0.5)
+try:  # as in Azure ML, whose client asks for the state
+    ml_client.jobs.download(job.name, all=True, download_path="out-too-early")
+except JobException as error:
+    assert "Download is allowed only in states" in str(error), str(error)
+else:
+    raise AssertionError("a download of a job that has not ended")
 ml_client.jobs.begin_cancel(job.name).wait(60)
 while (status := ml_client.jobs.get(job.name).status) not in ("Canceled", "Completed", "Failed"):
     assert time.monotonic() < deadline

@@ -28,6 +28,10 @@ if hasattr(ml_client.schedules, "trigger"):
     made = ml_client.schedules.trigger(name)
     ml_client.jobs.stream(made.job_name)
     assert ml_client.jobs.get(made.job_name).status == "Completed"
+    assert [each.name for each in ml_client.jobs.list(scheduled_job_name=name)] == [made.job_name]
+    assert made.job_name in [each.name for each in ml_client.jobs.list(schedule_defined=True)]
+    assert made.job_name not in [each.name for each in ml_client.jobs.list(schedule_defined=False)]
+assert list(ml_client.jobs.list(scheduled_job_name="no-such-schedule")) == []
 
 cron = JobSchedule(
     name=name, trigger=CronTrigger(expression="15 10 * * 1", time_zone="UTC"), create_job=load_job("pipeline.yml")

@@ -8,6 +8,7 @@ from azure.ai.ml.entities import (
     AzureBlobDatastore,
     AzureDataLakeGen2Datastore,
     AzureFileDatastore,
+    BuildContext,
     Environment,
     Model,
 )
@@ -91,6 +92,21 @@ assert name not in [each.name for each in ml_client.environments.list()]
 assert name in [each.name for each in ml_client.environments.list(list_view_type="ArchivedOnly")]
 ml_client.environments.restore(name)
 assert name in [each.name for each in ml_client.environments.list()]
+
+# Environments of packages, and of a Dockerfile.
+ml_client.environments.create_or_update(
+    Environment(name=f"{name}_conda", image="some/image", conda_file="packages.yml", version="1")
+)
+shown = ml_client.environments.get(f"{name}_conda", version="1")
+assert shown.conda_file["dependencies"] == ["python=3.11", {"pip": ["six"]}], shown.conda_file
+Path("context").mkdir(exist_ok=True)
+Path("context/Dockerfile").write_text("FROM some/image\n")
+ml_client.environments.create_or_update(
+    Environment(name=f"{name}_built", build=BuildContext(path="context"), version="1")
+)
+shown = ml_client.environments.get(f"{name}_built", version="1")
+assert shown.build.dockerfile_path == "Dockerfile", shown.build
+assert {f"{name}_conda", f"{name}_built"} <= {each.name for each in ml_client.environments.list()}
 
 # Datastores, without a secret.
 blobs = AzureBlobDatastore(name="verbs", account_name="account", container_name="container", description="theirs")

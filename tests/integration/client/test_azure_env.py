@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import select
@@ -19,11 +20,15 @@ import httpx
 import pytest
 
 from parallelrun.azure.certificate import Certificate
+from parallelrun.azure.front import Front
 from parallelrun.azure.fronts import running
+from parallelrun.embedded.cluster import reserve_port
 from tests.integration.api.server import ApiServer
 from tests.security.azure_target import ML, TOKEN
 
 pytestmark = [pytest.mark.integration, pytest.mark.skipif(not shutil.which("openssl"), reason="there is no openssl")]
+
+_PATIENCE_S = 20.0
 
 
 def azure_env(state: Path, url: str, *options: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -120,6 +125,45 @@ def test_a_front_ends_though_a_client_keeps_its_connection_open(redis_url: str, 
         assert not (folder / "front.json").exists()  # it has ended by itself, and has cleared up
         assert select.select([ended], [], [], 60)[0], "the process has not ended"
         os.close(ended)
+
+
+def test_a_front_that_is_stopped_has_ended_all_its_connections(tmp_path: Path) -> None:
+    certificate = Certificate(tmp_path)
+    certificate.make()
+    asyncio.run(check_that_connections_end(certificate))
+
+
+async def check_that_connections_end(certificate: Certificate) -> None:
+    """A client and a server keep a connection open, and say nothing more."""
+    came, gone = asyncio.Event(), asyncio.Event()
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await reader.read(1)
+            came.set()
+            await reader.read()
+        finally:
+            writer.transport.abort()
+            gone.set()
+
+    server = await asyncio.start_server(silent, "127.0.0.1", 0)
+    listener = reserve_port(0)
+    listener.listen()
+    listener.setblocking(False)
+    front, stopping = Front("127.0.0.1", server.sockets[0].getsockname()[1], certificate.chain), asyncio.Event()
+    serving = asyncio.create_task(front.serve(listener, stopping))
+    trusted = ssl.create_default_context(cafile=certificate.bundle)
+    reader, writer = await asyncio.open_connection("127.0.0.1", listener.getsockname()[1], ssl=trusted)
+    writer.write(b"x")
+    await came.wait()
+    stopping.set()
+    reading = asyncio.create_task(reader.read())
+    _, still_open = await asyncio.wait({serving, reading}, timeout=_PATIENCE_S)
+    writer.transport.abort()
+    server.close()
+    await asyncio.gather(serving, reading, return_exceptions=True)
+    await gone.wait()
+    assert not still_open, "a connection outlives the front, or the front waits for it"
 
 
 def test_a_certificate_is_renewed_before_it_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

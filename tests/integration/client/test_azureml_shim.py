@@ -159,7 +159,7 @@ def test_a_name_that_means_nothing_here_is_told_as_such(tmp_path: Path) -> None:
 
 
 DATASETS: Final = """
-from azureml.core import Dataset
+from azureml.core import Dataset, Datastore
 files = Dataset.File.from_files(path="data/*/*/*.wav", partition_format="{user}/{season}/{genres}.wav", validate=False)
 assert files.partition_keys == ["user", "season", "genres"]
 assert files.transformations == [{"extract_columns_from_partition_format": "{user}/{season}/{genres}.wav"}]
@@ -173,6 +173,10 @@ for call in (
     lambda: Dataset.Tabular.from_delimited_files("data", header="ONLY_FIRST_FILE_HAS_HEADERS"),
     lambda: Dataset.File.from_files("data", unknown=1),
     lambda: table.to_spark_dataframe(),
+    lambda: table.to_pandas_dataframe(),
+    lambda: Datastore.get(None, "blobs").upload(src_dir="data", target_path="data"),
+    lambda: Dataset.File.upload_directory("data", target=("blobs", "data")),
+    lambda: Datastore.register_azure_file_share(None, "files", "share"),
 ):
     try:
         call()
@@ -184,8 +188,13 @@ for call in (
 def test_what_a_dataset_is_told_has_its_effect_or_is_refused(tmp_path: Path) -> None:
     done = run_script(tmp_path, DATASETS)
     assert done.returncode == 0, done.stderr
-    types, header, unknown, member = done.stdout.splitlines()
+    types, header, unknown, member, frame, upload, directory, share = done.stdout.splitlines()
     assert types.startswith("InvalidInput /set_column_types: it has no counterpart")
     assert header.startswith("InvalidInput /header: True or False, not 'ONLY_FIRST_FILE_HAS_HEADERS'")
     assert unknown.startswith("TypeError")
     assert member.startswith("AttributeError NamedDataset.to_spark_dataframe has no counterpart in ParallelRun")
+    assert "to_pandas_dataframe has no counterpart in ParallelRun (run() gets the rows as DataFrames" in frame
+    for line, name in ((upload, "Datastore.upload"), (directory, "Files.upload_directory")):
+        assert line.startswith(f"AttributeError {name} has no counterpart in ParallelRun"), line
+        assert "name a folder that they see, as Dataset.File.from_files('/data')" in line
+    assert share.startswith("AttributeError Datastore.register_azure_file_share has no counterpart"), share

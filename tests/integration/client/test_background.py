@@ -89,9 +89,13 @@ def test_a_cluster_stays_until_it_is_told_to_stop(home: Path, tmp_path: Path) ->
     assert parallelrun("job", "download", job_id, "-p", str(tmp_path / "got"))[0] == 0
     assert (tmp_path / "got" / "parallel_run_step.txt").read_text() == "1\n"
 
+    if shutil.which("openssl"):
+        assert parallelrun("azure-env", "-o", "json")[0] == 0
+        assert len(list((tmp_path / "state").glob("parallelrun/azure/*/front.json"))) == 1
     code, _, stderr = parallelrun("down")
     assert (code, stderr) == (0, "The cluster has stopped.\n")
     assert processes_about(home) == {}
+    assert not list((tmp_path / "state").glob("parallelrun/azure/*/front.json")), "what azure-env has started goes, too"
     assert not state_file().exists()
     assert parallelrun("job", "list")[0] == 5
     assert parallelrun("down")[2] == "No cluster is running.\n"

@@ -236,6 +236,7 @@ def test_a_build_holds_up_no_other_job_and_its_nodes_come_when_it_is_done(redis:
     assert engine.wanted == {image: ["job-build"]}
     assert sorted(engine.images.values()) == ["", "other"], "others have the room meanwhile"
     assert (told.builds[image].said, told.builds[image].failure, told.why) == ("Step 1/9", "", "")
+    assert told.wanted, "a job that waits for the build alone is served"
     engine.objects.clear()
     engine.state = ImageState(is_there=True)
     told = life.step(200.0, images=(image,))

@@ -128,6 +128,7 @@ def test_a_job_fails_with_its_image_unless_that_was_before_it_came(
         (ProvisioningStatus(at=0.0, wanted=1, launching=1), True),
         (ProvisioningStatus(at=0.0, wanted=1, pauses={"": PAUSE}), True),
         (ProvisioningStatus(at=0.0, wanted=2, ready=2), True),
+        (ProvisioningStatus(at=0.0, wanted=1, builds={"": ImageBuild(said="building its image: Step 1/9")}), True),
         (ProvisioningStatus(at=0.0, why="the engine can't be used"), False),
         (None, False),
     ],
