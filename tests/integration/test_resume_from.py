@@ -172,6 +172,16 @@ def test_what_has_changed_since_the_list_was_made_is_said(cluster: Cluster, clie
     assert any(each.startswith(words) for each in again.warnings), again.warnings
 
 
+def test_a_resumed_job_says_which_files_have_come_since(cluster: Cluster, client: Client) -> None:
+    folder = shutil.copytree(cluster.files(FILES), cluster.home / "growing")
+    job = half_done(cluster, client, inputs=str(folder))
+    (folder / "new.txt").touch()
+    client.jobs.resume(job, accept_changed_inputs=True)
+    ended = client.jobs.wait(job, raise_on_failure=False)
+    words = "1 file is not as when the inputs were listed (new.txt is new): new files are not in this run"
+    assert any(each.startswith(words) for each in ended.warnings), ended.warnings
+
+
 def test_a_job_file_of_azure_resumes_a_job_that_was_canceled(cluster: Cluster, client: Client) -> None:
     earlier = client.jobs.create(spec(cluster, WAITING))
     cluster.until(lambda: client.jobs.get(earlier.id).progress.done >= 10, "some mini-batches are done")

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pytest
 
+from parallelrun_core.wire.states import JobState
 from tests.studio.chromium import NARROW, Tab
 from tests.studio.cluster import GOOD, Studio
 
@@ -99,6 +100,27 @@ def test_steps_of_a_pipeline_stand_in_time(opened: Tab, shown: Studio, fails: st
     assert opened.violations() == []
     opened.resize(*NARROW)
     assert opened.overflow() <= 0
+
+
+def test_a_loop_shows_its_turns_and_leads_to_them(opened: Tab, shown: Studio) -> None:
+    body = {
+        "type": "command",
+        "job": {"command": "echo ${{inputs.number}}"},
+        "inputs_from": {"number": {"input": "number", "literal": "string"}},
+    }
+    loop = {"type": "parallel_for", "items": {name: {"number": {"value": name}} for name in ("first", "second")}}
+    each = {"type": "pipeline", "job": {"steps": {"body": body}, "loop": loop}}
+    job = shown.cluster.submit_pipeline("", {"each": each}, name="turns")
+    assert shown.cluster.result(job).state is JobState.COMPLETED
+    page = opened.page
+    opened.open(f"/jobs/{job}")
+    step = page.locator(".step.done", has_text="each")
+    step.get_by_text("2 turns").wait_for()
+    step.get_by_role("link", name="each").click()
+    for name in ("first", "second"):
+        page.locator(".step.done", has_text=name).wait_for()
+    assert page.locator(".step").count() == 2
+    assert opened.violations() == []
 
 
 def test_outputs_of_a_pipeline_are_downloaded_from_its_head(opened: Tab, shown: Studio) -> None:

@@ -12,9 +12,11 @@ from parallelrun_core.adviser.advising import advise
 from parallelrun_core.adviser.evidence import DONE, FAILED, Evidence, MeasuredSettings, NodeUse
 from parallelrun_core.adviser.reading.evidence import settings_of
 from parallelrun_core.adviser.what_if import curve_of
+from parallelrun_core.adviser.words import GUIDES, lines_of
 from parallelrun_core.errors import Conflict
 from parallelrun_core.spec import JobSpec
 from tests.unit.adviser.jobs import advice, ids, went
+from tests.unit.test_docs import ROOT, headings
 
 CHANCE = random.Random(19)
 
@@ -56,6 +58,16 @@ def test_tiny_mini_batches_are_to_be_larger() -> None:
     assert first.id == "mini_batch_too_small"
     assert int(first.change.set["mini_batch_size"]) >= 16
     assert first.saving_s == pytest.approx(20_000 * 0.005 / 4, rel=0.1)
+    assert "   see docs/choosing-a-compute.md#mini-batches" in lines_of(said)
+
+
+def test_findings_lead_to_sections_of_the_guide_that_there_are() -> None:
+    listed = (ROOT / "docs" / "advice.md").read_text()
+    assert len(GUIDES) > 10
+    for finding, place in GUIDES.items():
+        page, _, section = place.partition("#")
+        assert section in headings(ROOT / page), place
+        assert f"`{finding}`" in listed
 
 
 def test_few_large_mini_batches_are_to_be_smaller() -> None:
