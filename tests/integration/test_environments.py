@@ -196,15 +196,16 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
 """
 
 
-def source_package(folder: Path) -> None:
-    """A package without a wheel, whose installation runs its own code."""
+def source_package(folder: Path, waits_for: Path | None = None) -> None:
+    """A package without a wheel, whose installation runs its own code, and may wait for a file."""
     import io
     import tarfile
 
     project = "[project]\nname = 'parallelrun-test-sourced'\nversion = '1.0'\n"
     build_system = "[build-system]\nrequires = []\nbuild-backend = 'backend'\nbackend-path = ['.']\n"
+    waits = f"import os, time\nwhile not os.path.exists({str(waits_for)!r}): time.sleep(0.05)\n" if waits_for else ""
     files = {
-        "pyproject.toml": project + build_system, "backend.py": BACKEND,
+        "pyproject.toml": project + build_system, "backend.py": waits + BACKEND,
         "PKG-INFO": "Metadata-Version: 2.1\nName: parallelrun-test-sourced\nVersion: 1.0\n",
     }  # fmt: skip
     with tarfile.open(folder / "parallelrun_test_sourced-1.0.tar.gz", "w:gz") as archive:
@@ -229,6 +230,32 @@ def check_setup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without: str = 
     seen = json.loads((tmp_path / "seen.json").read_text())
     assert "PATH" in seen
     assert not [name for name, value in seen.items() if name.startswith("PARALLELRUN_") or value == "canary"]
+
+
+@pytest.mark.usefixtures("environment")
+def test_while_an_environment_is_made_the_first_timeout_stands_still_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source_package(tmp_path / "wheels", waits_for=tmp_path / "go")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    script = "import parallelrun_test_sourced\ndef run(mini_batch):\n    return mini_batch\n"
+    packages = {"pip": ["parallelrun-test-sourced"]}
+    with Cluster() as cluster:
+        files = cluster.files(1)
+        job = cluster.submit(script, inputs=files, environment=packages, first_task_creation_timeout=2)
+        logs = cluster.folder(job).logs
+
+        def says(words: str) -> bool:
+            return words in "".join(path.read_text() for path in logs.glob("job_progress_overview.*.txt"))
+
+        waits = "waits, and no timeout runs: its environment or its inputs are being brought there on all of its nodes."
+        cluster.until(lambda: says(waits), "the job says what it waits for")
+        status = cluster.registry.status(job)
+        cluster.until(lambda: cluster.registry.now() - (status.started or 0) > 6, "the timeout would have been over")
+        (tmp_path / "go").touch()
+        result = cluster.result(job)
+        assert result.state == "completed", result.failure
+        assert says("The job waits no more: a node has a place for it.")
 
 
 @pytest.mark.usefixtures("environment")

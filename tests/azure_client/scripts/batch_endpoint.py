@@ -40,7 +40,7 @@ deployment = BatchDeployment(
 ml_client.begin_create_or_update(deployment).result()
 endpoint = ml_client.batch_endpoints.get(name)
 endpoint.defaults = {"deployment_name": "first"}
-ml_client.begin_create_or_update(endpoint).result()
+ml_client.batch_endpoints.begin_create_or_update(endpoint).result()
 assert name in [each.name for each in ml_client.batch_endpoints.list()]
 assert [each.name for each in ml_client.batch_deployments.list(endpoint_name=name)] == ["first"]
 

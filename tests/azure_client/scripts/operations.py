@@ -1,4 +1,5 @@
-"""Every operation of the client has a row in the table of the documentation, which lies beside this script."""
+"""Every operation of the client has a row in the table of the documentation, which lies beside this script, and each
+that works by it is called by one of these scripts."""
 
 import re
 from pathlib import Path
@@ -15,8 +16,9 @@ class Nobody:
 
 
 def rows(text):
-    """The names of operations in the tables, each as `group.operation`, and the groups that are refused whole."""
-    names, whole, groups = set(), set(), []
+    """The names of operations in the tables, each as `group.operation`; those that aren't refused; and the groups that
+    are refused whole."""
+    names, working, whole, groups = set(), set(), set(), []
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.split("|")[1:-1]]
         if len(cells) < 3:
@@ -29,17 +31,19 @@ def rows(text):
         elif not groups:
             whole.update(quoted)
         else:
+            of_row, groups_of_name = set(), groups
             for name in quoted:
-                names.update([name] if "." in name else [f"{group}.{name}" for group in groups])
-                if "." in name:
-                    groups_of_row = name.split(".")[0]
-            if any("." in name for name in quoted):  # `compute.get`, `list`
-                names.update(f"{groups_of_row}.{name}" for name in quoted if "." not in name)
-    return names, whole
+                group, _, verb = name.rpartition(".")
+                groups_of_name = [group] if group else groups_of_name  # as in `compute.get`, `list`
+                of_row.update(f"{each}.{verb}" for each in groups_of_name)
+            names.update(of_row)
+            if cells[1] != "refused":
+                working.update(of_row)
+    return names, working, whole
 
 
 client = MLClient(Nobody(), "a", "b", "c")
-named, refused = rows(Path("azure-client.md").read_text())
+named, working, refused = rows(Path("azure-client.md").read_text())
 missing = []
 for group in sorted(name for name in dir(MLClient) if not name.startswith("_")):
     if not isinstance(getattr(MLClient, group), property):
@@ -54,3 +58,7 @@ own = [name for name in dir(MLClient) if name[0].islower() and callable(getattr(
 missing += [name for name in own if name not in refused]  # a row of the client itself is one of no group
 assert not missing, missing
 assert len(named) > 80, named
+
+called = "".join(path.read_text() for folder in (".", "private", "provisioner") for path in Path(folder).glob("*.py"))
+untried = [name for name in sorted(working) if f".{name}(" not in called]
+assert not untried, untried

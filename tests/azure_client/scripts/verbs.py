@@ -1,5 +1,6 @@
 """What notebooks ask of a workspace beside jobs; components without a version; outputs of jobs as inputs of others."""
 
+import contextlib
 from pathlib import Path
 
 from azure.ai.ml import Input, MLClient, command, load_component, load_job
@@ -9,6 +10,7 @@ from azure.ai.ml.entities import (
     AzureDataLakeGen2Datastore,
     AzureFileDatastore,
     BuildContext,
+    Data,
     Environment,
     Model,
 )
@@ -19,6 +21,10 @@ ml_client = MLClient.from_config(credential=DefaultAzureCredential())
 subscription = MLClient(DefaultAzureCredential(), "a", "b")
 
 assert [workspace.name for workspace in subscription.workspaces.list()]
+assert ml_client.workspaces.get(ml_client.workspace_name).name == ml_client.workspace_name
+assert ml_client.datastores.get_default().name == "workspaceblobstore"
+assert ml_client.jobs.validate(load_job("pipeline.yml")).passed
+assert ml_client.components.validate(load_component("component.yml")).passed
 assert len(list(ml_client.compute.list_nodes("cpu-cluster"))) >= 1
 assert list(ml_client.compute.list_usage(location="local")) == []
 assert list(ml_client.compute.list_sizes(location="local")) == []
@@ -92,6 +98,17 @@ assert name not in [each.name for each in ml_client.environments.list()]
 assert name in [each.name for each in ml_client.environments.list(list_view_type="ArchivedOnly")]
 ml_client.environments.restore(name)
 assert name in [each.name for each in ml_client.environments.list()]
+
+# Data and models: listed, hidden and shown again.
+ml_client.data.create_or_update(Data(name=name, version="1", path="./data", type="uri_folder"))
+ml_client.data.archive(name, version="1")
+assert list(ml_client.data.list(name=name)) == []
+assert [each.version for each in ml_client.data.list(name=name, list_view_type="ArchivedOnly")] == ["1"]
+ml_client.data.restore(name, version="1")
+assert [each.version for each in ml_client.data.list(name=name)] == ["1"]
+assert "counted" in [each.name for each in ml_client.models.list()]
+with contextlib.suppress(TypeError):  # of the client itself, in its latest releases
+    assert list(ml_client.data.list_materialization_status(name)) == []
 
 # Environments of packages, and of a Dockerfile.
 ml_client.environments.create_or_update(

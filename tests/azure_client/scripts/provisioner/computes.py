@@ -52,8 +52,11 @@ assert ml_client.jobs.get(job.name).compute.rpartition("/")[2] == name
 
 # With another limit it is the same compute.
 wished.max_instances = 2
-ml_client.compute.begin_create_or_update(wished).result()
+ml_client.compute.begin_update(wished).result()
 assert ml_client.compute.get(name).max_instances == 2
+wished.max_instances = 3
+ml_client.compute.begin_attach(wished).result()
+assert ml_client.compute.get(name).max_instances == 3
 
 ml_client.compute.begin_delete(name).wait(300)
 deadline = time.monotonic() + 300
