@@ -16,7 +16,7 @@ from parallelrun_core.spec.expressions import UNIQUE_NAME
 from parallelrun_core.spec.fields import STORED
 
 JOB_ID: Final = UNIQUE_NAME
-"""Stands for the id of the job."""
+"""Stands for the id of the job, or the name by which its client knows it."""
 TRIGGER_TIME: Final = "__parallelrun_trigger_time__"
 """Stands for the time for which a schedule makes the job."""
 
@@ -28,7 +28,7 @@ def job_of(
 
     Args:
         submitted: in seconds since the epoch.
-        values: what placeholders stand for, apart from `JOB_ID`.
+        values: what placeholders stand for; `JOB_ID` for the id, unless they say otherwise.
         note: on where it comes from, for people.
     """
     values = {JOB_ID: job_id, **values}

@@ -42,6 +42,8 @@ class Answer:
 
     job: str = ""
     """The id of the job; empty: it has become none."""
+    name: str = ""
+    """What the client calls it, if that is another name."""
     refusals: list[tuple[str, str]] = field(default_factory=list)
     """The problems of the document: where, and what."""
     kept_back: str = ""
@@ -110,7 +112,7 @@ def figures(compared: Sequence[Compared]) -> str:
 
 
 def _compared(release: str, case: Case, client: Answer, line: Answer, root: Path) -> Compared:
-    client.job = job_id_of(root, client.job)
+    client.name, client.job = client.job, job_id_of(root, client.job)
     wrong = "" if client.kept_back else trouble(client, line, root)
     if case.name in differing():
         wrong = "" if wrong else f"differs no longer: {differing()[case.name]}"
@@ -188,7 +190,7 @@ def by_command_line(client: Client, case: Case) -> Answer:
 def trouble(client: Answer, line: Answer, root: Path) -> str:
     """What is wrong with a pair of answers; empty if they are the same."""
     if client.job and line.job:
-        one, other = (_meaning(root, each.job) for each in (client, line))
+        one, other = (_meaning(root, each) for each in (client, line))
         return "; ".join(differences(one, other))
     if client.job or line.job:
         taken, refused = ("client", line) if client.job else ("command line", client)
@@ -202,6 +204,9 @@ def _words(text: str) -> str:
     return text.partition(": ")[2].partition(" (")[0] if text.startswith("/") else text.partition(" (")[0]
 
 
-def _meaning(root: Path, job_id: str) -> Any:
-    record = JobFolder(root, job_id).record()
-    return meaning(record.spec, root, code_store(root) / record.code if record.code else None)
+def _meaning(root: Path, answer: Answer) -> Any:
+    """The meaning of a job, with its id in the place of the name that a client has given to it."""
+    record = JobFolder(root, answer.job).record()
+    text = json.dumps(record.spec)
+    spec = json.loads(text.replace(answer.name, answer.job) if answer.name else text)
+    return meaning(spec, root, code_store(root) / record.code if record.code else None)

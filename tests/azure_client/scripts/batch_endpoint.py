@@ -37,7 +37,8 @@ deployment = BatchDeployment(
     output_file_name="predictions.csv",
     retry_settings=BatchRetrySettings(max_retries=1, timeout=60),
 )
-ml_client.begin_create_or_update(deployment).result()
+ml_client.batch_deployments.begin_create_or_update(deployment).result()
+assert ml_client.batch_deployments.get("first", endpoint_name=name).name == "first"
 endpoint = ml_client.batch_endpoints.get(name)
 endpoint.defaults = {"deployment_name": "first"}
 ml_client.batch_endpoints.begin_create_or_update(endpoint).result()
@@ -70,4 +71,6 @@ ml_client.jobs.download(scoring.name, output_name="score", download_path="out-ba
 (rows,) = Path("out-batch-file").rglob("rows.csv")
 assert sorted(rows.read_text().split()) == [f"part{n}.txt,{n}" for n in range(1, 5)]
 
+ml_client.batch_deployments.begin_delete("first", endpoint_name=name).result()
+assert list(ml_client.batch_deployments.list(endpoint_name=name)) == []
 ml_client.batch_endpoints.begin_delete(name).result()

@@ -31,7 +31,12 @@ if hasattr(ml_client.schedules, "trigger"):
     assert [each.name for each in ml_client.jobs.list(scheduled_job_name=name)] == [made.job_name]
     assert made.job_name in [each.name for each in ml_client.jobs.list(schedule_defined=True)]
     assert made.job_name not in [each.name for each in ml_client.jobs.list(schedule_defined=False)]
-assert list(ml_client.jobs.list(scheduled_job_name="no-such-schedule")) == []
+try:
+    list(ml_client.jobs.list(scheduled_job_name="no-such-schedule"))
+except ResourceNotFoundError as error:
+    assert "There is no schedule 'no-such-schedule'" in str(error), str(error)
+else:
+    raise AssertionError("jobs of a schedule that nobody has made")
 
 cron = JobSchedule(
     name=name, trigger=CronTrigger(expression="15 10 * * 1", time_zone="UTC"), create_job=load_job("pipeline.yml")

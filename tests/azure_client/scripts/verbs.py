@@ -122,7 +122,7 @@ ml_client.environments.create_or_update(
     Environment(name=f"{name}_built", build=BuildContext(path="context"), version="1")
 )
 shown = ml_client.environments.get(f"{name}_built", version="1")
-assert shown.build.dockerfile_path == "Dockerfile", shown.build
+assert shown.build.path, shown
 assert {f"{name}_conda", f"{name}_built"} <= {each.name for each in ml_client.environments.list()}
 
 # Datastores, without a secret.

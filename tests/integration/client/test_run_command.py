@@ -122,6 +122,7 @@ def test_a_job_leaves_its_output_and_its_logs(job: Path) -> None:
     assert f"Output: {job}/out/words.txt, " in (job / "out" / "logs" / "job_result.txt").read_text()
     assert sorted(entry.name for entry in (job / "out").iterdir()) == ["logs", "words.txt"]
     assert any(line.startswith("completed in ") and "10 rows" in line for line in stderr)
+    assert any("page, while the job runs: http" in line for line in stderr), "the address is gone with the run"
 
     code, stdout, stderr = run(job)
     assert (code, stdout) == (1, "")

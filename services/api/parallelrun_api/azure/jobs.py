@@ -44,7 +44,7 @@ async def put_job(name: str, request: Request, facade: FacadeOf) -> Response:
         job_id = await run_sync(facade.names.job_id, name)
         await run_sync(change, facade, job_id, sent)
     else:
-        upload = await run_sync(_upload, facade, sent)
+        upload = await run_sync(_upload, facade, name, sent)
         async with context.key_locks.hold(key := f"azure.{name}"):
             span = request.headers.get("traceparent", "")
             job_id = await run_sync(context.submissions.accept, upload, key, span)
@@ -175,10 +175,10 @@ def change(facade: Facade, job_id: str, sent: dict[str, Any]) -> None:
     facade.names.change(job_id, changed=changed, **of_earlier_releases)
 
 
-def _upload(facade: Facade, sent: dict[str, Any]) -> SubmittedForm:
+def _upload(facade: Facade, name: str, sent: dict[str, Any]) -> SubmittedForm:
     """A submission, as if its user had sent the document."""
     check_not_masked(sent)
     document = document_of(sent)
     names = FacadeNames(facade)
     digest = hashlib.sha256(json.dumps(sent, sort_keys=True).encode()).hexdigest()
-    return SubmittedForm(reading=read_job(document, names=names), code=None, sha256=digest)
+    return SubmittedForm(reading=read_job(document, names=names), code=None, sha256=digest, name=name)

@@ -50,7 +50,7 @@ from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.folder.takeover import take_over
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.intake.launching import register
-from parallelrun_core.intake.prepared import job_of
+from parallelrun_core.intake.prepared import JOB_ID, job_of
 from parallelrun_core.service import failpoints, telemetry
 from parallelrun_core.spec import JobSpec, PipelineSpec
 from parallelrun_core.spec.pipeline_steps import leaf_steps, with_steps
@@ -287,7 +287,8 @@ class Submissions:
         folder = JobFolder(self._root, job_id)
         span = SpanContext.parse(traceparent)
         named = msgspec.structs.replace(self._record(upload, prepared), traceparent=span.traceparent if span else "")
-        record = job_of(named, job_id, submitted=time.time())
+        values = {JOB_ID: upload.name} if upload.name else {}
+        record = job_of(named, job_id, submitted=time.time(), values=values)
         try:
             if is_alone and prepared.earlier is None:
                 folder.create(record)

@@ -35,6 +35,8 @@ class SubmittedForm:
     """A zip, or None when the spec names a folder."""
     sha256: str
     """Hash of the whole submission: it shows whether two are the same."""
+    name: str = ""
+    """What its client calls the job, and `${{name}}` stands for in its texts; empty: its id."""
 
     @property
     def spec(self) -> JobSpec | PipelineSpec:
