@@ -233,7 +233,7 @@ def check_setup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without: str = 
 
 
 @pytest.mark.usefixtures("environment")
-def test_while_an_environment_is_made_the_first_timeout_stands_still_and_that_is_said(
+def test_while_an_environment_is_made_no_first_timeout_runs_and_that_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source_package(tmp_path / "wheels", waits_for=tmp_path / "go")

@@ -66,8 +66,7 @@ track = ml_client.jobs.create_or_update(track)
 ml_client.jobs.stream(track.name)
 assert ml_client.jobs.get(track.name).status == "Completed"
 ml_client.jobs.download(track.name, all=True, download_path="out-track")
-(artifact,) = Path("out-track").rglob("helloworld.txt")
-assert artifact.read_text() == "hello world, tracked\n"
+assert Path("out-track/artifacts/helloworld.txt").read_text() == "hello world, tracked\n"
 (own,) = [each for each in of_the_api("jobs")["items"] if each["tags"].items() >= tags.items()]
 logged = of_the_api(f"jobs/{own['id']}/metrics")
 assert "hello_metric" in str(logged), logged
