@@ -87,6 +87,7 @@ client.delete_tag(run.info.run_id, "of")
 pathlib.Path("made/below").mkdir(parents=True)
 pathlib.Path("made/one.txt").write_text("one")
 pathlib.Path("made/below/two.txt").write_text("two")
+pathlib.Path("made/MLmodel").write_text("flavors: {}")
 mlflow.log_artifact("made/one.txt", "alone")
 mlflow.log_artifacts("made", "all")
 mlflow.log_text("three", "three.txt")
@@ -101,7 +102,8 @@ mlflow.set_experiment_tag("a", "b")
 mlflow.register_model(f"runs:/{run.info.run_id}/all", "registered")
 client.set_registered_model_alias("registered", "best", "1")
 mlflow.delete_run(run.info.run_id)
-with mlflow.start_run(log_system_metrics=True):
+mlflow.end_run()
+with mlflow.start_run():
     mlflow.log_metric("last", 5)
 
 @mlflow.trace

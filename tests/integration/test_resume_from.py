@@ -174,11 +174,19 @@ def test_what_has_changed_since_the_list_was_made_is_said(cluster: Cluster, clie
 
 def test_a_resumed_job_says_which_files_have_come_since(cluster: Cluster, client: Client) -> None:
     folder = shutil.copytree(cluster.files(FILES), cluster.home / "growing")
-    job = half_done(cluster, client, inputs=str(folder))
+    job = client.jobs.create(spec(cluster, WAITING, inputs=str(folder))).id
+    cluster.until(lambda: client.jobs.get(job).progress.done >= 10, "some mini-batches are done")
+    client.jobs.cancel(job)
+    client.jobs.wait(job, raise_on_failure=False)
     (folder / "new.txt").touch()
     client.jobs.resume(job, accept_changed_inputs=True)
-    ended = client.jobs.wait(job, raise_on_failure=False)
     words = "1 file is not as when the inputs were listed (new.txt is new): new files are not in this run"
+    logs = cluster.folder(job).logs
+    cluster.until(
+        lambda: any(words in path.read_text() for path in logs.glob("job_progress_overview.*.txt")), "the job says so"
+    )
+    client.jobs.cancel(job)
+    ended = client.jobs.wait(job, raise_on_failure=False)
     assert any(each.startswith(words) for each in ended.warnings), ended.warnings
 
 

@@ -130,13 +130,16 @@ def test_what_has_no_place_here_is_told_once_and_breaks_nothing(
 ) -> None:
     for _ in range(2):
         assert tracked.post("model-versions/create", name="m")["model_version"]["status"] == "READY"
-        assert tracked.post("registered-models/create", name="m") == {"registered_model": {"name": "m"}}
+        assert tracked.post("registered-models/create", name="m")["registered_model"] == {"name": "m"}
     assert tracked.call("PATCH", "/api/2.0/mlflow/some/new/call", {}) == (200, {})
     told = capsys.readouterr().err.splitlines()
     assert len(told) == 3
     assert all("is not kept" in line for line in told)
     assert "`parallelrun model create`" in told[0]
-    status, answer = tracked.call("GET", "/api/2.0/mlflow/registered-models/get?name=m")
+    assert tracked.get("registered-models/get?name=m")["registered_model"] == {"name": "m"}
+    assert tracked.get("model-versions/get?name=m&version=1")["model_version"]["version"] == "1"
+    assert [each["version"] for each in tracked.get("model-versions/search")["model_versions"]] == ["1", "2"]
+    status, answer = tracked.call("GET", "/api/2.0/mlflow/registered-models/get?name=other")
     assert (status, "has no 'registered-models'" in answer["message"]) == (404, True)
 
 

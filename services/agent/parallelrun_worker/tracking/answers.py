@@ -64,6 +64,8 @@ class JobRun:
         self._params: dict[str, str] = {}
         self._tags: dict[str, str] = {_NAME: str(job.get("name") or self._id)}
         self._models: dict[str, dict[str, Any]] = {}
+        self._registered: dict[str, list[dict[str, Any]]] = {}
+        """The versions of models that this process has registered, by name: it may ask for them again."""
         self._told: set[str] = set()
 
     def answer(self, method: str, path: str, fields: Mapping[str, Any]) -> Any:
@@ -190,14 +192,28 @@ class JobRun:
         subject, _, rest = call.partition("/")
         if subject == "logged-models" and (method != "GET" or rest):
             return self._logged_model(method, rest, fields)
-        if method == "GET":
+        is_registry = subject in ("registered-models", "model-versions")
+        if method == "GET" and not (is_registry and (rest == "search" or fields.get("name") in self._registered)):
             raise Refused(f"A job's run has no {subject[:80]!r}, and so nothing of {call[:200]!r}.")
-        self._tell(subject if subject in _INSTEAD else call)
-        if subject == "registered-models":
-            return {"registered_model": {"name": fields.get("name", "")}}
-        if subject == "model-versions":
-            return {"model_version": {"name": fields.get("name", ""), "version": "1", "status": "READY"}}
-        return {}
+        if method != "GET":
+            self._tell(subject if subject in _INSTEAD else call)
+        return self._registry(f"{subject}/{rest}", fields) if is_registry else {}
+
+    def _registry(self, call: str, fields: Mapping[str, Any]) -> Any:
+        """Models that this process has registered, and their versions, for all calls alike; nobody else sees them."""
+        name = str(fields.get("name", ""))
+        versions = self._registered.get(name, [])
+        if call.endswith("/create") and (name in self._registered or len(self._registered) < _MAX_NAMES):
+            self._registered[name] = versions
+        if call == "model-versions/create" and len(versions) < _MAX_POINTS:
+            about = {key: fields[key] for key in ("source", "run_id", "model_id") if fields.get(key)}
+            versions.append({"name": name, "version": str(len(versions) + 1), "status": "READY", **about})
+        number = str(fields.get("version", ""))
+        version = next((each for each in versions if each["version"] == number), versions[-1] if versions else {})
+        if call.endswith("/search"):
+            every_version = [each for of_name in self._registered.values() for each in of_name]
+            return {"registered_models": [{"name": each} for each in self._registered], "model_versions": every_version}
+        return {"registered_model": {"name": name}, "model_version": version, "model_versions": versions[-1:]}
 
     def _logged_model(self, method: str, rest: str, fields: Mapping[str, Any]) -> Any:
         """A model that is logged: files among the artifacts, which the client writes by itself."""
