@@ -255,7 +255,6 @@ def test_while_an_environment_is_made_no_first_timeout_runs_and_that_is_said(
         (tmp_path / "go").touch()
         result = cluster.result(job)
         assert result.state == "completed", result.failure
-        assert says("The job waits no more: a node has a place for it.")
 
 
 @pytest.mark.usefixtures("environment")
