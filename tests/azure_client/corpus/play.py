@@ -42,12 +42,12 @@ class Answer:
 
     job: str = ""
     """The id of the job; empty: it has become none."""
-    name: str = ""
-    """What the client calls it, if that is another name."""
     refusals: list[tuple[str, str]] = field(default_factory=list)
     """The problems of the document: where, and what."""
     kept_back: str = ""
     """Why the client itself has sent nothing."""
+    name: str = ""
+    """What the client calls the job, if it has another name there."""
 
 
 @dataclass(frozen=True)
