@@ -339,7 +339,7 @@ def outbox_of(root: Path, destination: str) -> Path:
 
 def outboxes_of(root: Path) -> list[Path]:
     """The folders of the ends of jobs that are owed, to whatever destination."""
-    return [path for path in root.iterdir() if is_outbox(path.name)]
+    return [path for path in root.glob("*") if is_outbox(path.name)]
 
 
 def is_outbox(name: str) -> bool:
