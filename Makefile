@@ -20,8 +20,8 @@ INSTALL = PYTHON="$(PYTHON)" requirements/install.sh
 # Once on all cores, and not in each of the processes that start at once. Left out are tests of packages, and packages that
 # few jobs import; some packages have files that are for another Python.
 SELDOM := pip|pygments|botocore|docker|google|cryptography|hatchling|duckdb
-# What only scripts import is most of the rest. Those of `make run` find compiled what its data were prepared with.
-OF_SCRIPTS := $(SELDOM)|PIL|joblib|narwhals|numpy|opentelemetry|pandas|scipy|sklearn
+# And what no process of `make run` imports.
+NOT_OF_RUN := $(SELDOM)|narwhals|opentelemetry|pandas
 compile = $(BIN)/python -m compileall -q -j 0 -x '/tests?/|site-packages/($1)/' client services shared $(VENV)/lib >/dev/null || true
 
 # An environment contains absolute paths: in a moved or copied checkout it would silently run the old one's code.
@@ -89,7 +89,7 @@ $(READY): requirements/runtime.txt requirements/examples.txt requirements/build.
 	@rm -f $(READY)
 	@$(INSTALL) $(VENV) --require-hashes -r requirements/runtime.txt -r requirements/examples.txt -r requirements/build.txt
 	@$(INSTALL) $(VENV) --no-deps --no-build-isolation --editable .
-	@$(call compile,$(OF_SCRIPTS))
+	@$(call compile,$(NOT_OF_RUN))
 	@echo "$(CURDIR)" >$(READY)
 
 $(TOOLS_READY): requirements/dev.txt | $(READY)
