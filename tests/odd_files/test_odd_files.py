@@ -26,8 +26,8 @@ def test_odd_files_with_litter_beside_them_are_read_and_the_litter_is_named(tall
 
 
 @pytest.mark.parametrize("kind, exact", [
-    ("1 whole numbers", 25), ("2 mismatches", 12), ("2a inference", 20), ("3 line ends", 30), ("4 encodings", 40),
-    ("7 compression", 38), ("8 headers", 30), ("11 size", 16),
+    ("1 whole numbers", 40), ("2 mismatches", 12), ("2a inference", 20), ("3 line ends", 45), ("4 encodings", 40),
+    ("7 compression", 45), ("8 headers", 30), ("11 size", 16),
 ])  # fmt: skip
 def test_odd_files_of_each_kind_are_read_to_the_letter_or_it_is_said(tally: Tally, kind: str, exact: int) -> None:
     assert tally.by_kind[kind, "silent"] == 0, tally.wrong
@@ -36,6 +36,6 @@ def test_odd_files_of_each_kind_are_read_to_the_letter_or_it_is_said(tally: Tall
 
 def test_odd_files_that_are_broken_fail_by_name(tally: Tally) -> None:
     assert tally.by_kind["5 broken", "silent"] == 0, tally.wrong
-    assert tally.by_kind["5 broken", "refused"] >= 20
+    assert tally.by_kind["5 broken", "refused"] >= 30
     assert tally.counts["silent"] == 0, tally.wrong
     assert tally.counts["exact"] >= 0.7 * tally.counts.total()
