@@ -20,9 +20,7 @@ INSTALL = PYTHON="$(PYTHON)" requirements/install.sh
 # Once on all cores, and not in each of the processes that start at once. Left out are tests of packages, and packages that
 # few jobs import; some packages have files that are for another Python.
 SELDOM := pip|pygments|botocore|docker|google|cryptography|hatchling|duckdb
-# And what no process of `make run` imports.
-NOT_OF_RUN := $(SELDOM)|narwhals|opentelemetry|pandas
-compile = $(BIN)/python -m compileall -q -j 0 -x '/tests?/|site-packages/($1)/' client services shared $(VENV)/lib >/dev/null || true
+COMPILE = $(BIN)/python -m compileall -q -j 0 -x '/tests?/|site-packages/($(SELDOM))/' client services shared $(VENV)/lib >/dev/null || true
 
 # An environment contains absolute paths: in a moved or copied checkout it would silently run the old one's code.
 ifneq ($(shell cat $(READY) 2>/dev/null),$(CURDIR))
@@ -89,13 +87,13 @@ $(READY): requirements/runtime.txt requirements/examples.txt requirements/build.
 	@rm -f $(READY)
 	@$(INSTALL) $(VENV) --require-hashes -r requirements/runtime.txt -r requirements/examples.txt -r requirements/build.txt
 	@$(INSTALL) $(VENV) --no-deps --no-build-isolation --editable .
-	@$(call compile,$(NOT_OF_RUN))
+	@$(COMPILE)
 	@echo "$(CURDIR)" >$(READY)
 
 $(TOOLS_READY): requirements/dev.txt | $(READY)
 	@echo "Adding to $(VENV) what contributors need"
 	@$(INSTALL) $(VENV) --require-hashes -r requirements/dev.txt
-	@$(call compile,$(SELDOM))
+	@$(COMPILE)
 	@touch $@
 
 $(ENVIRONMENTS)/%/ready: requirements/%.txt | $(READY)
