@@ -51,7 +51,7 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
         archive.writestr(f"{{info}}/RECORD", "")
     return name
 """
-WHEELS = ("pyvenv", "pth", "sitecustomize", "interpreter", "marked")
+WHEELS = ("pyvenv", "pth", "sitecustomize", "interpreter", "marked", "entry_points", "outside", "links")
 SOURCE = "sourced"
 
 
@@ -101,10 +101,36 @@ def _files(name: str, drop: Path, secrets: tuple[str, ...]) -> dict[str, str]:
         return {f"{module}.py": payload for module in ("sitecustomize", "usercustomize", "compileall")}
     if name == "interpreter":
         return {f"{data}/{kind}/{file}": shell for kind, file in _INTERPRETERS}
+    if name in ("entry_points", "outside", "links"):
+        return _escaping(name, payload, drop)
     # With a module of that name no worker can be linked into the environment, so it is never complete.
     return {f"{data}/data/ready": "", f"{data}/data/.ready": "", "parallelrun_worker/__init__.py": payload}
 
 
+def _escaping(name: str, payload: str, drop: Path) -> dict[str, str]:
+    data = f"hostile_{name}-1.0.data"
+    if name == "entry_points":
+        names = ("python3", "uv", "git", "pip")  # beside one that is called `python`, none would start
+        scripts = "\n".join(f"{each} = hostile_{name}:run" for each in names)
+        own = {f"hostile_{name}.py": f"{payload}\ndef run():\n    _tell()\n"}
+        return {f"hostile_{name}-1.0.dist-info/entry_points.txt": f"[console_scripts]\n{scripts}\n", **own}
+    if name == "outside":
+        # What comes to lie in the folder that everybody can write to is taken for what has run.
+        up, told = "../" * 30, f"{drop}/{name}-"
+        return {
+            f"{up}{told}1".replace("//", "/"): "0||by its name", f"{data}/data/{up}{told}2": "0||by its name in .data",
+            f"{data}/purelib/{up}{told}3": "0||by its name in purelib", f"{told}4": "0||by a name from the root",
+            f"{data}/scripts/{up}{told}5": "0||by its name in scripts", f"{data}/{up}{told}6": "0||by a name of none",
+            f"..\\..\\{told}7": "0||by a name with backslashes",
+        }  # fmt: skip
+    # Of a zip, these are links where whoever unpacks it makes such.
+    return {
+        f"{_LINK}hostile_{name}_up": str(drop), f"hostile_{name}_up/{name}-1": "0||through a link",
+        f"{_LINK}{data}/data/lib64": str(drop), f"{data}/data/lib64/{name}-2": "0||through a link in .data",
+    }  # fmt: skip
+
+
+_LINK = "link: "
 _INTERPRETERS = (("scripts", "uv"), ("scripts", "git"), ("data", "bin/python"), ("data", "bin/python3"))
 
 
@@ -113,8 +139,8 @@ def _wheel(folder: Path, name: str, files: dict[str, str]) -> None:
     metadata = f"Metadata-Version: 2.1\nName: hostile-{name}\nVersion: 1.0\n"
     with zipfile.ZipFile(folder / f"hostile_{name}-1.0-py3-none-any.whl", "w") as archive:
         for path, text in {f"hostile_{name}.py": "", **files}.items():
-            member = zipfile.ZipInfo(path)
-            member.external_attr = 0o100755 << 16
+            member = zipfile.ZipInfo(path.removeprefix(_LINK))
+            member.external_attr = (0o120777 if path.startswith(_LINK) else 0o100755) << 16
             archive.writestr(member, text)
         archive.writestr(f"{info}/METADATA", metadata)
         archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")

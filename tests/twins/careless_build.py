@@ -1,20 +1,50 @@
-"""A build of an environment that compiles what was installed with the environment's own interpreter."""
+"""Builds of an environment that are careless about the packages in it.
+
+`careless_build.py run` compiles what was installed with the environment's own interpreter, and asks its own installer;
+`careless_build.py unpack` puts the files of packages wherever their names lead.
+"""
 
 from __future__ import annotations
 
+import os
+import stat
 import subprocess
 import sys
+import zipfile
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 from parallelrun_agent.environments import build
 
 
 def _compile(folder: Path, _: str) -> None:
-    command = [str(folder / "bin" / "python"), "-m", "compileall", "-q", str(folder / "lib")]
-    subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60)
+    for command in (["python", "-m", "compileall", "-q", str(folder / "lib")], ["uv", "--version"]):
+        with suppress(OSError):
+            subprocess.run(
+                [folder / "bin" / command[0], *command[1:]], stdin=subprocess.DEVNULL, capture_output=True, check=False,
+                timeout=60,
+            )  # fmt: skip
+
+
+def _unpack(_: str, folder: Path, options: Sequence[str], **__: Any) -> None:
+    package = Path(options[-1]).read_text().strip().replace("-", "_")
+    [site] = folder.glob("lib/python*/site-packages")
+    for wheel in Path(os.environ["UV_FIND_LINKS"]).glob(f"{package}-*.whl"):
+        with zipfile.ZipFile(wheel) as archive:
+            for member in archive.infolist():
+                path = site / member.filename
+                with suppress(OSError):
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    if stat.S_ISLNK(member.external_attr >> 16):
+                        path.symlink_to(archive.read(member).decode())
+                    else:
+                        path.write_bytes(archive.read(member))
 
 
 if __name__ == "__main__":
-    with patch.object(build, "_compile", _compile):
+    name, stand_in = {"run": ("_compile", _compile), "unpack": ("_run_installer", _unpack)}[sys.argv[1]]
+    with patch.object(build, name, stand_in):
         sys.exit(build.main())

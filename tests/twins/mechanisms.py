@@ -107,8 +107,21 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     # The user that installs packages, and what it never runs of these.
     "environments.builder": (Step("parallelrun_agent.environments.recipe:Recipe.builder", stand_ins.agents_own),),
     "environments.compile": (
-        Step("parallelrun_agent.environments.job_python:build_command", stand_ins.compiling_with_its_own),
+        Step("parallelrun_agent.environments.job_python:build_command", stand_ins.building_carelessly("run")),
     ),
+    # What keeps the files of packages below their environment.
+    "environments.beneath": (
+        Step("parallelrun_agent.environments.job_python:build_command", stand_ins.building_carelessly("unpack")),
+    ),
+    # What an agent leaves out of its workers' variables.
+    "worker.variables": (Step("parallelrun_agent.workers.plans:without_installers_secrets", dict),),
+    # That the path of a command's input is no part of a program.
+    "command.words": (
+        Step("parallelrun_core.spec.shell_words:_Words._refusing_place", always("")),
+        Step("parallelrun_core.spec.shell_words:_Words._is_part_of_text", always(False)),
+    ),
+    # That a path is no text of a command unless it is plain.
+    "command.plain": (Step("parallelrun_core.spec.shell_words:_is_plain", always(True)),),
     # The mark of an environment that its builder can't make.
     "environments.marked": (Step("parallelrun_agent.environments.job_python:is_ready", stand_ins.is_marked_inside),),
     # The comparison of a leader's books with Redis.

@@ -65,11 +65,11 @@ def agents_own(*_: Any) -> Any:
     return SAME_USER
 
 
-def compiling_with_its_own() -> list[str]:
-    """Compile what was installed with the interpreter of the environment."""
+def building_carelessly(how: str) -> Callable[[], list[str]]:
+    """Build environments without a care for what packages bring."""
     import sys
 
-    return [sys.executable, str(Path(__file__).with_name("careless_build.py"))]
+    return lambda: [sys.executable, str(Path(__file__).with_name("careless_build.py")), how]
 
 
 def is_marked_inside(folder: Path) -> bool:

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import pytest
 
+from parallelrun.resources import assets
 from tests.integration.api import test_deleted_jobs as deleted
 from tests.integration.api import test_people as people
 from tests.integration.api import test_previews as previews
@@ -71,6 +73,12 @@ def test_what_outlives_its_end_is_found(name: str, mechanism: str) -> None:
 def test_what_people_do_to_each_other_is_found(name: str, mechanism: str) -> None:
     with expect_failure():
         with_others.check_attack(name, mechanism)
+
+
+@pytest.mark.integration
+def test_a_name_of_code_that_somebody_has_taken_for_good_is_found() -> None:
+    with patch.object(assets, "_TAKEN", ()), expect_failure():
+        with_others.check_attack("the name of somebody's code, taken before they send it")
 
 
 @pytest.mark.integration

@@ -30,11 +30,18 @@ def test_a_setup_that_runs_as_the_agent_is_found() -> None:
         "a package that replaces its environment's pyvenv.cfg",
         "a package with a .pth file that runs code",
         "a package with modules that each Python imports at its start",
+        "a package whose entry points are named as the interpreter",
     ],
 )
 def test_what_is_run_below_an_environment_while_it_is_made_is_found(name: str) -> None:
     with expect_failure():
         packages.check_attack(name, "environments.compile")
+
+
+@pytest.mark.parametrize("name", [name for name in packages.BY_NAME if "lead out of its environment" in name])
+def test_files_that_come_to_lie_wherever_their_names_lead_are_found(name: str) -> None:
+    with expect_failure():
+        packages.check_attack(name, "environments.beneath")
 
 
 def test_downloads_of_builders_that_nobody_removes_are_found(cache: Path) -> None:

@@ -11,7 +11,7 @@ from tests.security.target import DROP, ONE
 
 _ENTRY = "def run(mini_batch):\n    return ['it runs']\n"
 _JOB_S = 60.0
-_RUNS = ("pth", "sitecustomize")
+_RUNS = ("pth", "sitecustomize", "entry_points")
 """With these a job works as with any package."""
 
 
@@ -48,6 +48,9 @@ ATTACKS: list[Attack] = [
     Attack("a package with a .pth file that runs code", partial(_installed, "pth")),
     Attack("a package with modules that each Python imports at its start", partial(_installed, "sitecustomize")),
     Attack("a package with scripts named as the interpreter", partial(_installed, "interpreter")),
+    Attack("a package whose entry points are named as the interpreter", partial(_installed, "entry_points")),
+    Attack("a package with names that lead out of its environment", partial(_installed, "outside")),
+    Attack("a package with links that lead out of its environment", partial(_installed, "links")),
     Attack("a package whose setup runs code beside the node's credentials", partial(_installed, SOURCE)),
     Attack("a package that marks its environment as complete", _marked),
 ]

@@ -171,20 +171,80 @@ def _publish_elsewhere(target: Target) -> str:
 
 READING = "def run(mini_batch):\n    return [open(path).read() for path in mini_batch]\n"
 _ESCAPES = ("..", "%2e%2e", "%252e%252e", ".%2e", "..;a=b")
+_RARE_ESCAPES = ("%c0%ae%c0%ae", "%u002e%u002E", ".%25c0%25ae", "..%00", ".%09.", "..%2500a")
+"""Dots for servers that read more than UTF-8, or leave out what can't be seen."""
 
 
-def _by_spelling(target: Target) -> str:
-    """Name a place as a server would read it, and not as it is compared with what is allowed."""
+def _web_of(target: Target) -> str:
     store = store_of(target)
-    web = store.url if store is not None else "https://127.0.0.1"
-    urls = [f"{web}/{ALLOWED}/{escape}/{PRIVATE}/x" for escape in _ESCAPES]
+    return store.url if store is not None else "https://127.0.0.1"
+
+
+def _by_spelling(escapes: tuple[str, ...], target: Target) -> str:
+    """Name a place as a server would read it, and not as it is compared with what is allowed."""
+    web = _web_of(target)
+    urls = [f"{web}/{ALLOWED}/{escape}/{PRIVATE}/x" for escape in escapes]
     odd = (f"{web}/{ALLOWED}/..%5c{PRIVATE}/x", f"{web}/{ALLOWED}//x", f"s3://{ALLOWED}/a/../../{PRIVATE}/x")
-    in_datastores = [f"azureml://datastores/PLACE/paths/a/{escape}/{escape}/x" for escape in _ESCAPES]
+    in_datastores = [f"azureml://datastores/PLACE/paths/a/{escape}/{escape}/x" for escape in escapes]
     with HttpUser(target.url, target.token) as user:
         for url in (*urls, *odd, *in_datastores):
             status, answer = submit(user, target, READING, inputs={"data": url})
             if status == 202:
                 return f"{url} was accepted, and {_what_was_read(user, answer)}"
+    return ""
+
+
+def _by_documents(target: Target) -> str:
+    """Have an MLTable, a data asset, an input beside the data, or a pattern name a place in such a spelling."""
+    web, name = _web_of(target), f"odd-{secrets.token_hex(4)}"
+    urls = [f"{web}/{ALLOWED}/{escape}/{PRIVATE}/x" for escape in (*_ESCAPES, *_RARE_ESCAPES)]
+    with HttpUser(target.url, target.token) as user, placed(target) as folder:
+        one = {"data": f"{target.inputs_there}/one"}
+        for number, url in enumerate(urls):
+            table, version = folder / str(number), str(number + 1)
+            table.mkdir()
+            (table / "MLTable").write_text(f"paths:\n- file: {json.dumps(url)}\n")
+            document = {"type": "uri_file", "path": url}
+            defined = user.client.put(f"/v1/assets/data/{name}/versions/{version}", json=document).is_success
+            ways: list[dict[str, Any]] = [
+                {"data": {"type": "mltable", "path": f"{target.inputs_there}/{folder.name}/{number}"}},
+                {**one, "model": {"path": url}},
+                *([{"data": f"azureml:{name}:{version}"}] if defined else []),
+            ]
+            for inputs in ways:
+                status, answer = submit(user, target, READING, inputs=inputs, input_data=["data"])
+                if status == 202:
+                    return f"{inputs} was accepted, and {_what_was_read(user, answer)}"
+    return ""
+
+
+def _by_pattern(target: Target) -> str:
+    """Let a pattern in a datastore match what leads up, and let a store name objects that do."""
+    store = store_of(target)
+    if store is None:
+        return ""  # what runs there reaches no server of ours, and allows none
+    drop = f"escaped-{secrets.token_hex(4)}"
+    up = f"{'../' * 30}tmp/{drop}"
+    store.objects |= {f"{ALLOWED}/tree/x": b"a row\n", f"{ALLOWED}/tree/{up}": b"escaped\n"}
+    fields = {"type": "s3", "region": "us-east-1", "anonymous": True, "endpoint": store.url, "bucket": ALLOWED}
+    try:
+        with HttpUser(target.url, target.token) as user:
+            user.client.put("/v1/datastores/patterns", json=fields).raise_for_status()
+            for pattern in (
+                f"[.][.]/{PRIVATE}/x", f".?/{PRIVATE}/x", f"folder/*/../../{PRIVATE}/x", f"[.].{PRIVATE}/x", "tree/",
+                "tree/**",
+            ):  # fmt: skip
+                place = f"azureml://datastores/patterns/paths/{pattern}"
+                status, answer = submit(user, target, READING, inputs={"data": place})
+                if status == 202 and CANARY in (read := _what_was_read(user, answer)):
+                    return f"{pattern} was accepted, and {read}"
+                if Path("/tmp", drop).exists():
+                    return f"{pattern}: a node has written the object {up} to where its name leads"
+            user.client.delete("/v1/datastores/patterns")
+    finally:
+        for key in ("x", up):
+            del store.objects[f"{ALLOWED}/tree/{key}"]
+        Path("/tmp", drop).unlink(missing_ok=True)
     return ""
 
 
@@ -217,7 +277,10 @@ def _what_was_read(user: HttpUser, job: dict[str, Any]) -> str:
 
 
 ATTACKS: list[Attack] = [
-    Attack("spellings of an input's URL that lead out of its folder", _by_spelling),
+    Attack("spellings of an input's URL that lead out of its folder", partial(_by_spelling, _ESCAPES)),
+    Attack("spellings of an input's URL that only some servers take for dots", partial(_by_spelling, _RARE_ESCAPES)),
+    Attack("spellings of URLs in tables, assets and other inputs", _by_documents),
+    Attack("patterns and objects of a store that lead out of their folder", _by_pattern),
     Attack("a datastore whose endpoint or prefix leads elsewhere", _by_endpoint),
     Attack("the cluster's own files as the output folder", partial(_as_output, "")),
     Attack("the cluster's own files as a named output file", partial(_as_output, "uri_file")),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from functools import partial
 
-from tests.acceptance.http_user import HttpUser
+from tests.acceptance.http_user import HttpUser, zip_of
 from tests.security.attack import Attack, Target
 
 _CHILDREN = 200
@@ -79,6 +80,12 @@ import os
 def run(mini_batch):
     return [name for name, value in os.environ.items() if "canary" in value] or ["none"]
 """
+_PASSWORDS_IN_TEXTS = """
+import os, sys
+def run(mini_batch):
+    return [text for text in (*sys.argv, *os.environ.values()) if "canary-" in text] or ["none"]
+"""
+_JOB_S = 60.0
 _FINE = "def run(mini_batch):\n    return ['fine']\n"
 
 
@@ -126,6 +133,37 @@ def _search_passwords_of_installers(target: Target) -> str:
     return "" if rows == ["none"] else f"its environment has {rows}"
 
 
+def _expand_passwords_of_installers(target: Target) -> str:
+    """Name the variables in all texts of a job that something might expand, and look at what became of them."""
+    name = "UV_INDEX_INNER_PASSWORD"
+    forms = (
+        f"${name}",
+        f"${{{name}}}",
+        f"$({name})",
+        f"%({name})s",
+        f"{{{name}}}",
+        f"$(printenv {name})",
+        f"`printenv {name}`",
+    )
+    variables = {f"X{number}": form for number, form in enumerate(forms)} | {"X": f"${{{{secrets.{name}}}}}"}
+    arguments = " ".join(f"--x{number} '{form}'" for number, form in enumerate(forms))
+    with_variables: dict[str, object] = {"environment_variables": variables, "program_arguments": arguments}
+    rows = target.rows_of(_PASSWORDS_IN_TEXTS, **with_variables)
+    if rows and rows != ["none"]:
+        return f"it has {rows}"
+    command = f"env; set; echo {' '.join(forms[:2])}; tr '\\0' '\\n' </proc/$$/environ; export -p"
+    with HttpUser(target.url, target.token) as user:
+        for fields in ({}, {"environment_variables": variables}):
+            answer = user.post({"command": command, "run_max_try": 1, **fields}, zip_of({"x.txt": ""}))
+            assert answer.status_code in (202, 422), answer.text
+            if answer.status_code == 202:
+                job = user.ended(str(answer.json()["id"]), _JOB_S)
+                logs = user.client.get(f"/v1/jobs/{job['id']}/merged-logs?source=all&limit=1000")
+                if "canary-" in logs.raise_for_status().text:
+                    return f"a command has printed {re.findall(r'.*canary-.*', logs.text)[:2]}"
+    return ""
+
+
 def _write_into_all(target: Target) -> str:
     rows = target.rows_of(_WRITE_INTO_ALL)
     forged = [row for row in rows if "forged" in row]
@@ -145,4 +183,5 @@ ATTACKS = [
     Attack("a log without an end", _flood),
     Attack("rows forged through all that is open", _write_into_all),
     Attack("the passwords of package indexes in a worker's environment", _search_passwords_of_installers),
+    Attack("the passwords of package indexes in what becomes of a job's texts", _expand_passwords_of_installers),
 ]
