@@ -51,7 +51,7 @@ def test_mini_batches_that_failed_are_gone_through_by_keys_and_one_is_retried(op
 
     items = page.get_by_role("region", name="Failed items")
     items.get_by_text("3 of 3").wait_for()
-    items.get_by_role("button", name="Copy the names that are shown").wait_for()
+    items.get_by_title("Copy the names that are shown").wait_for()
     with page.expect_download() as download:
         items.get_by_role("link", name="Download all").click()
     assert len(download.value.path().read_text().splitlines()) == 1 + 3
