@@ -118,7 +118,7 @@ print("to its end")
 def test_whatever_a_command_does_with_mlflow_is_in_its_run_and_breaks_nothing() -> None:
     with Cluster(nodes=1, slots=1) as cluster:
         job_id = cluster.submit_command(f"python entry.py {_PACKAGES[0]}", script=VARIANTS)
-        result = cluster.result(job_id)
+        result = cluster.result(job_id, timeout_s=300)
         logs = cluster.folder(job_id).logs
         printed = "".join(path.read_text() for path in sorted((logs / "user").rglob("*.txt")))
         assert result.state is JobState.COMPLETED, printed
