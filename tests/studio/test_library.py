@@ -52,11 +52,13 @@ def test_a_schedule_is_run_now_paused_and_leads_to_its_jobs(opened: Tab, shown: 
 
 def test_a_job_is_scheduled_from_its_page_and_the_schedule_changed(opened: Tab, shown: Studio) -> None:
     page = opened.page
-    opened.open(f"/jobs/{shown.jobs['good']}")
+    job = shown.cluster.submit(GOOD, inputs=shown.cluster.files(4), name="to be scheduled", mini_batch_size=2)
+    shown.cluster.result(job)
+    opened.open(f"/jobs/{job}")
     page.get_by_role("link", name="Schedule …").click()
     dialog = page.get_by_role("dialog", name="New schedule")
     document = dialog.get_by_role("textbox", name="Document: New schedule")
-    assert f"create_job: azureml:{shown.jobs['good']}" in document.input_value()
+    assert f"create_job: azureml:{job}" in document.input_value()
     dialog.get_by_label("Name").fill("of-a-job")
     document.fill(document.input_value().replace("30 2", "30 99"))
     dialog.get_by_role("button", name="Create").click()
