@@ -110,7 +110,7 @@ def _files(name: str, drop: Path, secrets: tuple[str, ...]) -> dict[str, str]:
 def _escaping(name: str, payload: str, drop: Path) -> dict[str, str]:
     data = f"hostile_{name}-1.0.data"
     if name == "entry_points":
-        names = ("python3", "uv", "git", "pip")  # beside one that is called `python`, none would start
+        names = ("uv", "git", "pip", "sh")  # `python` is refused
         scripts = "\n".join(f"{each} = hostile_{name}:run" for each in names)
         own = {f"hostile_{name}.py": f"{payload}\ndef run():\n    _tell()\n"}
         return {f"hostile_{name}-1.0.dist-info/entry_points.txt": f"[console_scripts]\n{scripts}\n", **own}

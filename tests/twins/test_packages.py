@@ -30,7 +30,7 @@ def test_a_setup_that_runs_as_the_agent_is_found() -> None:
         "a package that replaces its environment's pyvenv.cfg",
         "a package with a .pth file that runs code",
         "a package with modules that each Python imports at its start",
-        "a package whose entry points are named as the interpreter",
+        "a package whose entry points are named as programs of its installer",
     ],
 )
 def test_what_is_run_below_an_environment_while_it_is_made_is_found(name: str) -> None:
