@@ -18,7 +18,7 @@ _MOST: Final = 1000
 
 
 def scheduled_message(folder: Path, mini_batch: int) -> message.Message:
-    """What the manifest has of a mini-batch. Raises NotFound, CorruptLog."""
+    """Return the message that the manifest has of a mini-batch. Raises NotFound, CorruptLog."""
     with closing(ManifestCursor(folder, first=mini_batch)) as cursor:
         entry = cursor.read()
     if entry is None or entry.mini_batch != mini_batch:
