@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from tests.acceptance.http_user import HttpUser
 from tests.security.attack import Attack, Target
@@ -15,26 +17,19 @@ from tests.security.target import KEY_IN_STORE, SECRET_OF_STORE
 _VICTIM = "victim"
 
 
-def _sent_elsewhere(name: str, fields: dict[str, str], target: Target) -> str:
-    """Define a datastore with the secret of another one, and read from it.
-
-    Args:
-        name: of the datastore; that of the victim's defines it anew.
-        fields: how it differs from the victim's; `SERVER` stands for a server by another name.
-    """
+def _misused(attempt: Callable[[HttpUser, LocalStore, Target], object], target: Target) -> str:
+    """Let somebody try to have the secret of the victim's datastore sent elsewhere; returns where it went."""
     store = store_of(target)
     if store is None:
         return ""  # what runs there reaches no server of ours, and allows none
     victim = _of_victim(store)
-    changed = {field: value.replace("SERVER", store.other_url) for field, value in fields.items()}
     with HttpUser(target.url, target.token) as user:
         user.client.put(f"/v1/datastores/{_VICTIM}", json=victim).raise_for_status()
         status, job = submit(user, target, inputs={"data": f"azureml://datastores/{_VICTIM}/paths/x"})
         assert status == 202, job
         assert any(KEY_IN_STORE in request.authorization for request in store.requests), job["failure"]
         store.requests.clear()
-        user.client.put(f"/v1/datastores/{name}", json={**victim, **changed})
-        submit(user, target, inputs={"data": f"azureml://datastores/{name}/paths/x"})
+        attempt(user, store, target)
         user.client.put(f"/v1/datastores/{_VICTIM}", json=victim).raise_for_status()
     own = store.url.partition("://")[2]
     for request in store.requests:
@@ -42,6 +37,51 @@ def _sent_elsewhere(name: str, fields: dict[str, str], target: Target) -> str:
         if KEY_IN_STORE in request.authorization and not is_own:
             return f"the secret of the store {own} was used for {request.host}{request.path}"
     return ""
+
+
+def _read(user: HttpUser, target: Target, name: str, **settings: Any) -> None:
+    submit(user, target, **{"inputs": {"data": f"azureml://datastores/{name}/paths/x"}, **settings})
+
+
+def _defined(
+    name: str, fields: dict[str, Any], user: HttpUser, store: LocalStore, target: Target, *, is_new: bool = False
+) -> None:
+    """Define a datastore with the secret of another one, and read from it.
+
+    Args:
+        name: of the datastore; that of the victim's defines it anew.
+        fields: how it differs from the victim's; `SERVER` stands for a server by another name.
+        is_new: after the victim's was deleted.
+    """
+    changed = {field: store.other_url if value == "SERVER" else value for field, value in fields.items()}
+    if is_new:
+        user.client.delete(f"/v1/datastores/{_VICTIM}").raise_for_status()
+    user.client.put(f"/v1/datastores/{name}", json={**_of_victim(store), **changed})
+    _read(user, target, name)
+
+
+def _spelled(user: HttpUser, store: LocalStore, target: Target) -> None:
+    """Name the secret in another way, for a bucket of one's own."""
+    for number, secret in enumerate(_SPELLINGS):
+        fields = {"bucket": SHARED, "credentials": {"secret": secret}}
+        _defined(f"{_OTHER}{number}", fields, user, store, target)
+
+
+def _by_settings(user: HttpUser, store: LocalStore, target: Target) -> None:
+    """Give a job the settings with which libraries of stores go elsewhere, and name the victim's datastore."""
+    names = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "HTTPS_PROXY")
+    _read(user, target, _VICTIM, environment_variables=dict.fromkeys(names, store.other_url))
+    place = f"azureml://datastores/{_VICTIM}/paths"
+    for path in (f"{place}/x?endpoint={store.other_url}", f"{place}@{store.other_url}/x", f"{place}/../../{SHARED}/x"):
+        submit(user, target, inputs={"data": path})
+        submit(user, target, output=path)
+
+
+def _led_away(user: HttpUser, store: LocalStore, target: Target) -> None:
+    """Let the victim's own store say that an object is on another server."""
+    for status in (301, 302, 307, 308):
+        store.redirects[f"{ALLOWED}/away"] = (status, f"{store.other_url}/{PRIVATE}/x")
+        _read(user, target, _VICTIM, inputs={"data": f"azureml://datastores/{_VICTIM}/paths/away"})
 
 
 def _told(target: Target) -> str:
@@ -117,6 +157,12 @@ def _secrets_as_input(target: Target) -> str:
 
 
 _OTHER = f"attacker{secrets.token_hex(2)}"
+_SPELLINGS = (
+    SECRET_OF_STORE, f"./{SECRET_OF_STORE}", f"x/../{SECRET_OF_STORE}", f"{SECRET_OF_STORE}/", f"/{SECRET_OF_STORE}",
+    f"{SECRET_OF_STORE}\n", f" {SECRET_OF_STORE}", f"{SECRET_OF_STORE}\0", f"..//datastores/{SECRET_OF_STORE}",
+    f"{SECRET_OF_STORE}%00", f"../datastores/{SECRET_OF_STORE}", SECRET_OF_STORE.upper(),
+    SECRET_OF_STORE.replace("i", "\u0456"),
+)  # fmt: skip
 ATTACKS: list[Attack] = [
     Attack("an input whose server redirects to another one", partial(_redirected, 302)),
     Attack("an input whose server redirects to another one, with the method", partial(_redirected, 307)),
@@ -125,14 +171,21 @@ ATTACKS: list[Attack] = [
     Attack("the secret of a datastore in what is told of a job that fails by it", _told),
     Attack(
         "a second datastore that has another's secret sent to its server",
-        partial(_sent_elsewhere, _OTHER, {"endpoint": "SERVER"}),
+        partial(_misused, partial(_defined, _OTHER, {"endpoint": "SERVER"})),
     ),
     Attack(
         "a datastore defined anew so that its secret goes to another server",
-        partial(_sent_elsewhere, _VICTIM, {"endpoint": "SERVER"}),
+        partial(_misused, partial(_defined, _VICTIM, {"endpoint": "SERVER"})),
+    ),
+    Attack(
+        "a datastore deleted and defined anew so that its secret goes to another server",
+        partial(_misused, partial(_defined, _VICTIM, {"endpoint": "SERVER"}, is_new=True)),
     ),
     Attack(
         "a second datastore that has another's secret used for another bucket",
-        partial(_sent_elsewhere, _OTHER, {"bucket": SHARED}),
+        partial(_misused, partial(_defined, _OTHER, {"bucket": SHARED})),
     ),
+    Attack("other spellings of another's secret", partial(_misused, _spelled)),
+    Attack("settings of a job that have a datastore's secret sent elsewhere", partial(_misused, _by_settings)),
+    Attack("a store that redirects who has a secret for it to another server", partial(_misused, _led_away)),
 ]
