@@ -179,7 +179,7 @@ def test_a_job_that_waits_says_whose_jobs_have_the_workers(
         f"    while not os.path.exists({str(ends)!r}):\n        time.sleep(0.05)\n    return list(mini_batch)\n"
     )
     hers = shown.cluster.submit(holds, inputs=shown.cluster.files(8), name="hers", owner="anna", mini_batch_size=1)
-    shown.cluster.until(lambda: shown.cluster.registry.status(hers).progress.running == 2, "it has all workers", 60)
+    shown.cluster.until(lambda: shown.cluster.registry.status(hers).progress.running == 2, "it has all workers", 200)
     his, also_his = (
         shown.cluster.submit(SLOW, inputs=shown.cluster.files(2), name=name, owner="bert", mini_batch_size=1)
         for name in ("his", "also his")
