@@ -105,7 +105,7 @@ def jobs(shown: Studio) -> Iterator[dict[str, str]]:
         for path, body in things.items():
             api.request("POST" if "/assets/" in path else "PUT", path.rstrip("#"), json=body).raise_for_status()
         cluster.result(api.post("/schedules/scores-at-night:trigger").raise_for_status().json()["id"])
-        invoked = api.post("/batch-endpoints/scores:invoke", json={}).raise_for_status().json()["id"]
+        invoked = api.post("/batch-endpoints/scores:invoke", json={"input": str(files)}).raise_for_status().json()["id"]
         waiting = cluster.submit(GOOD, inputs=files, name="waits for a node", compute="pool")
         cluster.result(invoked)
         yield {**shown.jobs, "waiting": waiting, "failed_pipeline": shown.failed_pipeline()}
