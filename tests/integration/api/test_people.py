@@ -294,7 +294,7 @@ def check_no_answer_tells_of_anothers_job(people: People, site: Site, redis: Red
     job_id = str(accepted(people.anna.post("/v1/jobs", json=site.spec(**words)))["id"])
     beat(redis, workers={job_id: 2})
     [node] = accepted(people.anna.get("/v1/nodes"))["items"]
-    assert node["work"] == [{"job": job_id, "name": "canary-of-anna", "workers": 2}]
+    assert node["work"] == [{"job": job_id, "name": "canary-of-anna", "workers": 2, "owner": "anna"}]
     paths: dict[str, dict[str, Any]] = accepted(people.operator.get("/v1/openapi.json"))["paths"]
     asked = [with_values(path, job_id) for path, methods in paths.items() if "get" in methods]
     answers = [people.bert.get(path) for path in asked]

@@ -9,7 +9,7 @@ import codecs
 import re
 import unicodedata
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from parallelrun_worker.tables.records import Grammar
@@ -205,6 +205,7 @@ def _is_latin_1(head: bytes, declared: str) -> bool:
     return declared not in _FAMILIES and not declared.startswith("utf") and b"\0" not in head
 
 
+@lru_cache(maxsize=8)  # a file is looked at for each of its pieces
 def _by_zero_bytes(head: bytes, declared: str) -> str:
     """The encoding of a text with zero bytes: a wide one if that makes more of it text than the declared one does.
 
