@@ -27,12 +27,3 @@ def target() -> Iterator[PathTarget]:
 @pytest.mark.parametrize("name", BY_NAME)
 def test_no_receiver_inside_is_told(name: str, target: PathTarget) -> None:
     assert BY_NAME[name].play(target) == ""
-
-
-def check_attack(name: str, without: str) -> None:
-    """Play an attack against a cluster without a mechanism."""
-    with LocalStore() as store:
-        cluster = Cluster(api=True, without=without)
-        target = PathTarget(cluster, store)
-        with cluster:
-            assert BY_NAME[name].play(target) == ""

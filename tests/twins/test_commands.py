@@ -1,11 +1,10 @@
-"""What the proofs find when a command is made of paths as they come, and when nobody looks where notices go."""
+"""What the proofs find when a command is made of paths as they come, and when workers get what installers need."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.security import test_commands as commands
-from tests.security import test_notices as notices
 from tests.security.attacks import scripts
 from tests.security.targets.node import services
 from tests.twins.sabotage import expect_failure
@@ -23,12 +22,6 @@ pytestmark = pytest.mark.integration
 def test_paths_that_are_run_are_found(name: str, mechanism: str) -> None:
     with expect_failure():
         commands.check_attack(name, mechanism)
-
-
-@pytest.mark.parametrize("name", notices.BY_NAME)
-def test_notices_to_this_machine_are_found(name: str) -> None:
-    with expect_failure():
-        notices.check_attack(name, "notices.addresses")
 
 
 @pytest.mark.parametrize("name", [attack.name for attack in scripts.ATTACKS if "passwords of package" in attack.name])
