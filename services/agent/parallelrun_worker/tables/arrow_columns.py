@@ -194,7 +194,7 @@ def _ints(texts: Any, kind: Kind, values: ColumnValues | None) -> Any:
     import pyarrow.compute as pc
 
     whole = None if _may_be_hexadecimal(texts) else _cast(texts, pa.int64())
-    if whole is not None and (values is None or not _may_begin_oddly(texts)):
+    if whole is not None and (values is None or _are_canonical(texts, whole)):
         return whole.to_numpy(zero_copy_only=False) if values is None else _whole(whole)
     trimmed = pc.ascii_trim(texts, _BLANKS)
     fits = pc.match_substring_regex(trimmed, _INT if values is None else _PLAIN_INT)
@@ -255,23 +255,29 @@ def may_have_odd_ints(data: bytes, mark: bytes) -> bool:
     return bool(np.isin(text.take(begins), [*mark, *b'\n\r" \t']).any() or (begins < 0).any())
 
 
-def _may_begin_oddly(texts: Any) -> bool:
-    """Return whether a number begins with a zero or a sign, but for -1 to -9…; or with a blank."""
+def _are_canonical(texts: Any, numbers: Any) -> bool:
+    """Return whether each text is its number as Python writes it: any other spelling of it is longer.
+
+    Args:
+        texts: an Arrow ChunkedArray.
+        numbers: the same in int64.
+    """
     import numpy as np
 
-    for chunk in texts.chunks:
-        _, offsets, data = chunk.buffers()
-        at = np.frombuffer(offsets, dtype=np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
-        if data is None or at[-1] - at[0] <= len(chunk) - chunk.null_count:  # each is one digit
-            continue
-        text = np.frombuffer(data, dtype=np.uint8)
-        begin = at[:-1]
-        low = np.flatnonzero(text.take(begin, mode="clip") <= _ZERO)
-        low = low[at[low + 1] - begin[low] > 1]
-        second = text[begin[low] + 1]
-        if np.any((text[begin[low]] != _MINUS) | (second <= _ZERO) | (second > _NINE)):
-            return True
-    return False
+    text_bytes = digits = 0
+    for text in texts.chunks:
+        offsets = np.frombuffer(text.buffers()[1], dtype=np.int32)
+        text_bytes += int(offsets[text.offset + len(text)] - offsets[text.offset])
+    for number in numbers.chunks:
+        values = number.fill_null(0).to_numpy()
+        negative = np.count_nonzero(values < 0)
+        values = np.abs(values) if negative else values
+        digits += len(values) - number.null_count + negative
+        highest, power = int(values.max(initial=0)), 10
+        while power <= highest:
+            digits += np.count_nonzero(values >= power)
+            power *= 10
+    return bool(text_bytes == digits)
 
 
 def _are_exact_in_float(numbers: Any) -> bool:
