@@ -268,8 +268,10 @@ def _are_canonical(texts: Any, numbers: Any) -> bool:
     for text in texts.chunks:
         offsets = np.frombuffer(text.buffers()[1], dtype=np.int32)
         text_bytes += int(offsets[text.offset + len(text)] - offsets[text.offset])
+    if text_bytes == len(texts) - texts.null_count:  # each is one digit
+        return True
     for number in numbers.chunks:
-        values = number.fill_null(0).to_numpy()
+        values = (number.fill_null(0) if number.null_count else number).to_numpy()
         negative = np.count_nonzero(values < 0)
         values = np.abs(values) if negative else values
         digits += len(values) - number.null_count + negative
