@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -50,24 +49,24 @@ class OwnAssets:
             stored = {"files": keep_copy(self._root, new.local), "file": new.local.name}
             content = {key: value for key, value in content.items() if key != "path"} | stored
         asset, _ = self._catalog.add(self._kind, new.name, content, version=new.version, about=new.about)
-        return _shown(asset)
+        return Asset.of(asset)
 
     def versions(self, name: str, *, archived: bool = False) -> list[Asset]:
         """The versions of one, the one that was created last first. Raises NotFound."""
         self._catalog.labelled(self._kind, name, LATEST)
-        return [_shown(asset) for asset in self._catalog.versions(self._kind, name, with_archived=archived)]
+        return [Asset.of(asset) for asset in self._catalog.versions(self._kind, name, with_archived=archived)]
 
     def list(self, *, archived: bool = False) -> list[Asset]:
         """All of them by name, each by the version that was created last."""
         asset_names = self._catalog.names(self._kind, with_archived=archived)
         latest = (self._catalog.latest(self._kind, name, with_archived=archived) for name in asset_names)
-        return [_shown(asset) for asset in latest if asset is not None]
+        return [Asset.of(asset) for asset in latest if asset is not None]
 
     def get(self, name: str, version: str = "", *, label: str = "") -> Asset:
         """Return one version: this one, or that with a label, by default `latest`. Raises NotFound."""
         if version:
-            return _shown(self._catalog.get(self._kind, name, version))
-        return _shown(self._catalog.labelled(self._kind, name, label or LATEST))
+            return Asset.of(self._catalog.get(self._kind, name, version))
+        return Asset.of(self._catalog.labelled(self._kind, name, label or LATEST))
 
     def archive(self, name: str, version: str = "") -> None:
         """Hide a version, or all of it, from lists and from `latest`. Raises NotFound."""
@@ -79,7 +78,7 @@ class OwnAssets:
 
     def set_label(self, name: str, label: str, version: str) -> Asset:
         """Let a label stand for a version. Raises NotFound, InvalidInput."""
-        return _shown(self._catalog.set_label(self._kind, name, label, version))
+        return Asset.of(self._catalog.set_label(self._kind, name, label, version))
 
     def remove_label(self, name: str, label: str) -> None:
         """Forget a label. Raises NotFound, InvalidInput."""
@@ -116,19 +115,3 @@ def _take(kind: str, asset: Known, root: Path) -> str:
         del content["path"]
         content |= {"files": keep_copy(own_catalog.root, path), "file": path.name}
     return add_made(own_catalog, kind, asset.name, content).id
-
-
-def _shown(asset: Known) -> Asset:
-    created = datetime.fromtimestamp(asset.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return Asset(
-        type=asset.type,
-        name=asset.name,
-        version=asset.version,
-        id=asset.id,
-        created=created,
-        description=asset.description,
-        tags=asset.tags,
-        properties=asset.properties,
-        archived=asset.is_archived,
-        content=asset.content,
-    )

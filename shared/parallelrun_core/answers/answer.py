@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_args
 
 import msgspec
@@ -34,6 +35,11 @@ StepStateText = Annotated[str, Meta(extra_json_schema={"$ref": f"{SCHEMAS}/StepS
 """The state of a pipeline's step: one of `StepState`, or of a later release's."""
 NodeStateText = Annotated[str, Meta(extra_json_schema={"$ref": f"{SCHEMAS}/NodeState"})]
 """The state of a node: one of `NodeState`, or of a later release's."""
+
+
+def rfc3339(timestamp: float) -> str:
+    """Seconds since the epoch as UTC with milliseconds: a `Time`."""
+    return datetime.fromtimestamp(timestamp, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class Answer(msgspec.Struct, kw_only=True, frozen=True):

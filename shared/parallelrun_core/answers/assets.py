@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
 
-from parallelrun_core.answers.answer import Answer, Time
+from parallelrun_core.answers.answer import Answer, Time, rfc3339
 from parallelrun_core.names.assets import kinds
+
+if TYPE_CHECKING:
+    from parallelrun_core.names import assets as names
 
 
 class Asset(Answer, kw_only=True, frozen=True):
@@ -28,6 +31,23 @@ class Asset(Answer, kw_only=True, frozen=True):
     """Hidden from lists and from `latest`; found by its name all the same."""
     content: dict[str, Any] = {}
     """The content by type. `path`, if there is one, is where its files are."""
+
+    @classmethod
+    def of(cls, asset: names.Asset) -> Asset:
+        """Return an asset of a catalog as it is answered."""
+        return cls(
+            type=asset.type,
+            name=asset.name,
+            version=asset.version,
+            id=asset.id,
+            created=rfc3339(asset.created),
+            owner=asset.owner,
+            description=asset.description,
+            tags=asset.tags,
+            properties=asset.properties,
+            archived=asset.is_archived,
+            content=asset.content,
+        )
 
     @property
     def path(self) -> str:

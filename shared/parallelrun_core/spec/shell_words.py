@@ -52,7 +52,7 @@ class Variable(NamedTuple):
     is_path: bool = False
     """Then it is refused where its value would be read as a program, or as something else than a word."""
     may_be_code: bool = False
-    """It is a path with characters that mean something in a program; then it is no part of a longer text, either."""
+    """True for a path with characters that mean something in a program: it is no part of a longer text, either."""
 
 
 def path_or_variable(path: str, variable: str, suffix: str = "") -> str | Variable:

@@ -1,4 +1,4 @@
-"""What git may fetch that an installer starts: the packages of a job, and whatever these name as submodules.
+"""Bounds of what git fetches for an installer: the packages of a job, and whatever these name as submodules.
 
 A repository is checked by its host when a job is submitted; its submodules are known once it is there, and git would
 fetch them from wherever they are, with the keys and passwords of its user. So git is told which hosts there are.

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Final
 
 from parallelrun_api.people.access import Subject, not_owned
 from parallelrun_api.people.person import CURRENT, seen_places
@@ -21,7 +20,6 @@ from parallelrun_core.assets.site import Site, SiteNow
 from parallelrun_core.datastores.document import datastore_catalog
 from parallelrun_core.errors import CorruptLog, InvalidInput
 from parallelrun_core.layout import blobstore_of
-from parallelrun_core.names import assets as names
 from parallelrun_core.names.assets import LATEST
 from parallelrun_core.service import telemetry
 from parallelrun_core.storage.location import is_url
@@ -88,12 +86,12 @@ class AssetService:
             raise
         if refusal is not None:
             if same := self._catalog.find_same(kind, new.name, new.version, new.content):
-                return _shown(same), False
+                return Asset.of(same), False
             raise refusal
         asset, is_new = self._catalog.add(
             kind, new.name, new.content, version=new.version, about=new.about, owner=person.owner
         )
-        return _shown(asset), is_new
+        return Asset.of(asset), is_new
 
     def page(self, kind: str, *, after: str, limit: int, with_archived: bool) -> tuple[list[Asset], str | None]:
         """Some assets by name, each by its latest version; those whose files are damaged are left out, and logged."""
@@ -106,7 +104,7 @@ class AssetService:
                 log.warning("asset_unreadable", type=kind, asset=name, error=error.message)
                 continue
             if latest is not None:
-                items.append(_shown(latest))
+                items.append(Asset.of(latest))
         return items, names[limit - 1] if len(names) > limit else None
 
     def versions(
@@ -126,15 +124,15 @@ class AssetService:
 
     def get(self, kind: str, name: str, version: str) -> Asset:
         """Return one version. Raises NotFound."""
-        return _shown(self._catalog.get(kind, name, version))
+        return Asset.of(self._catalog.get(kind, name, version))
 
     def labelled(self, kind: str, name: str, label: str) -> Asset:
         """The version that has a label. Raises NotFound."""
-        return _shown(self._catalog.labelled(kind, name, label))
+        return Asset.of(self._catalog.labelled(kind, name, label))
 
     def named(self, kind: str, text: str) -> Asset:
         """Return what a document means by a name, after the site file. Raises NotFound, InvalidInput."""
-        return _shown(self.names.asset(kind, text))
+        return Asset.of(self.names.asset(kind, text))
 
     def labels(self, kind: str, name: str) -> AssetLabels:
         """All labels of an asset. Raises NotFound."""
@@ -143,7 +141,7 @@ class AssetService:
 
     def set_label(self, kind: str, name: str, label: str, version: str) -> Asset:
         """Give a version a label. Raises NotFound, InvalidInput."""
-        return _shown(self._catalog.set_label(kind, name, label, version))
+        return Asset.of(self._catalog.set_label(kind, name, label, version))
 
     def remove_label(self, kind: str, name: str, label: str) -> None:
         """Take a label away. Raises NotFound, InvalidInput."""
@@ -198,21 +196,3 @@ class AssetService:
         if trouble is not None:
             raise InvalidInput.at("/path", trouble.message, trouble.hint)
         return new
-
-
-def _shown(asset: names.Asset) -> Asset:
-    created = datetime.fromtimestamp(asset.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    content: dict[str, Any] = asset.content
-    return Asset(
-        type=asset.type,
-        name=asset.name,
-        version=asset.version,
-        id=asset.id,
-        created=created,
-        owner=asset.owner,
-        description=asset.description,
-        tags=asset.tags,
-        properties=asset.properties,
-        archived=asset.is_archived,
-        content=content,
-    )

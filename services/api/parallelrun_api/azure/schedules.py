@@ -19,7 +19,7 @@ from parallelrun_api.azure.resolving import FacadeNames
 from parallelrun_api.people.person import CURRENT
 from parallelrun_api.schedules.service import ScheduleService
 from parallelrun_api.submission.checks import PathChecks
-from parallelrun_api.views.presenters import rfc3339
+from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.schedules.triggers import model_of
 

@@ -18,8 +18,8 @@ from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.code import code_is_whole, store_code, store_steps_code
 from parallelrun_api.submission.step_problems import StepProblems
 from parallelrun_api.submission.upload import SubmittedForm
-from parallelrun_api.views.presenters import rfc3339
 from parallelrun_core.answers import endpoints as answers
+from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.azure.findings import Note
 from parallelrun_core.endpoints.document import DeploymentReading, checked_name, read_deployment, read_endpoint
 from parallelrun_core.endpoints.invoking import job_document, read_invocation

@@ -12,7 +12,7 @@ from parallelrun_api.context import Context
 from parallelrun_api.routes.definition_routes import DefinitionRoutes
 from parallelrun_api.routes.responses import document_body
 from parallelrun_api.routes.router import Operations
-from parallelrun_api.views.presenters import rfc3339
+from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.answers.computes import Compute, ComputeList, ComputeNode, ComputeStatus
 from parallelrun_core.computes.catalog import definition_fields
 from parallelrun_core.computes.definition import NAME_PATTERN

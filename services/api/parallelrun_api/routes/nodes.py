@@ -15,7 +15,7 @@ from parallelrun_api.people.access import Subject
 from parallelrun_api.people.person import seen_places
 from parallelrun_api.routes.router import Operations
 from parallelrun_api.views.node_usage import by_machine, summed
-from parallelrun_api.views.presenters import rfc3339
+from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.answers.node_usage import NodeUsage, UsageHistory
 from parallelrun_core.answers.nodes import Node, NodeCheck, NodeCheckAsked, NodeGpu, NodeList, NodePressure, WorkForJob
 from parallelrun_core.checks.stores import refusals

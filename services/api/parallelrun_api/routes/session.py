@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Annotated, Any, Final, cast
 
 from fastapi import Depends, Request, Response
@@ -14,6 +13,7 @@ from parallelrun_api.http.token import Token
 from parallelrun_api.models import Asked
 from parallelrun_api.people.person import SCOPES
 from parallelrun_api.routes.router import Operations
+from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.answers.people import Session, SignInCode
 from parallelrun_core.errors import Unauthorized
 
@@ -54,7 +54,7 @@ def show_session(request: Request, sessions: Ours) -> Response:
             is_signed_in=is_signed_in,
             token_name=name,
             is_token_needed=is_needed,
-            ends=_time(signed_in.ends) if signed_in is not None and is_needed and not by_proxy else None,
+            ends=rfc3339(signed_in.ends) if signed_in is not None and is_needed and not by_proxy else None,
         )
     )
 
@@ -88,7 +88,7 @@ def sign_in(request: Request, sessions: Ours, credentials: SignIn) -> Response:
         is_signed_in=True,
         token_name=session.token_name,
         is_token_needed=sessions.token.is_needed,
-        ends=_time(session.ends) if sessions.token.is_needed else None,
+        ends=rfc3339(session.ends) if sessions.token.is_needed else None,
     )
     return json_answer(answer, headers={"Set-Cookie": cookie} if cookie else {})
 
@@ -105,7 +105,7 @@ def make_sign_in_code(request: Request, sessions: Ours) -> Response:
     over in the part of an address that browsers send to nobody. Asked for with a cookie, the new session ends
     with that one."""
     code, ends = sessions.new_code(request.scope["state"].get("token_name", ""), _headers(request))
-    return json_answer(SignInCode(code=code, ends=_time(ends), link=f"/#code={code}"))
+    return json_answer(SignInCode(code=code, ends=rfc3339(ends), link=f"/#code={code}"))
 
 
 def _rights(sessions: Sessions, name: str, *, is_signed_in: bool) -> dict[str, Any]:
@@ -118,10 +118,6 @@ def _rights(sessions: Sessions, name: str, *, is_signed_in: bool) -> dict[str, A
 
 def _headers(request: Request) -> dict[bytes, bytes]:
     return dict(request.scope["headers"])
-
-
-def _time(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _not_ours(token: Token, presented: str) -> str:

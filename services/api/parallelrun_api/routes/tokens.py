@@ -14,7 +14,7 @@ from parallelrun_api.models import TokenRequest
 from parallelrun_api.people.issued import NAME_PATTERN, IssuedToken, IssuedTokens
 from parallelrun_api.people.person import CURRENT, SCOPES, Scope
 from parallelrun_api.routes.router import Operations
-from parallelrun_api.views.presenters import rfc3339
+from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.answers.people import NewToken, Token, TokenList
 from parallelrun_core.errors import Conflict
 

@@ -36,7 +36,7 @@ class SubmittedForm:
     sha256: str
     """Hash of the whole submission: it shows whether two are the same."""
     name: str = ""
-    """What its client calls the job, and `${{name}}` stands for in its texts; empty: its id."""
+    """The name by which its client knows the job, for which `${{name}}` stands in its texts; empty: its id."""
 
     @property
     def spec(self) -> JobSpec | PipelineSpec:

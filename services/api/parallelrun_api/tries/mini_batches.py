@@ -12,7 +12,7 @@ from parallelrun_api.http.paging import decode_numbers, encode_token
 from parallelrun_api.tries.timeline import clock_of
 from parallelrun_api.views.mini_batch_inputs import with_input
 from parallelrun_api.views.mini_batches import BegunTry, MiniBatchOrder, Page, mini_batch_of
-from parallelrun_api.views.presenters import rfc3339
+from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.answers.mini_batches import MiniBatch, MiniBatchNow, MiniBatchPage, MiniBatchTry
 from parallelrun_core.layout import Logs
 from parallelrun_core.tries.followed_log import read_record

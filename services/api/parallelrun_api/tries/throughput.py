@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from parallelrun_api.tries.timeline import clock_of, lives_of
-from parallelrun_api.views.presenters import rfc3339
+from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.answers.pictures import Figures, Throughput
 from parallelrun_core.tries.columns import number
 from parallelrun_core.tries.summary import DONE

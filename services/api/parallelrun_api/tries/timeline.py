@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from parallelrun_api.views.presenters import rfc3339
+from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.answers.pictures import DoingNow, Lane, RunningTry, SlowTry, Timeline, TrySpans
 from parallelrun_core.tries.columns import number
 from parallelrun_core.tries.history import RecordedWorker

@@ -20,7 +20,7 @@ import msgspec
 
 from parallelrun_api.http.paging import decode_token, encode_token
 from parallelrun_api.views.folder_names import FolderNames
-from parallelrun_api.views.presenters import rfc3339
+from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.answers.files import FileEntry, FileList, OutputElsewhere
 from parallelrun_core.errors import NotFound, UnsafePath
 from parallelrun_core.untrusted.paths import open_beneath, relative_parts

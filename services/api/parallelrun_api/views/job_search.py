@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
-from parallelrun_api.views.presenters import epoch, pace_of, rfc3339, type_of
+from parallelrun_api.views.presenters import epoch, pace_of, type_of
+from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.answers.job_summaries import JobCounts, JobMaker, JobSummary, JobSummaryPage
 from parallelrun_core.answers.jobs import Job, JobType, ParentStep
 from parallelrun_core.folder.tags import tags_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from parallelrun_api.views.presenters import rfc3339
 from parallelrun_core.answers import jobs as answers
+from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.errors import Conflict
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.tags import tags_of

@@ -12,8 +12,8 @@ from typing import Final
 import msgspec
 
 from parallelrun_api.views.files import ServedFolder
-from parallelrun_api.views.presenters import rfc3339
 from parallelrun_core.answers import reports as answers
+from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.answers.reports import StorageReport, StorageRequests
 from parallelrun_core.errors import NotFound, UnsafePath
 from parallelrun_core.folder.metrics import LoggedMetric, read_metrics

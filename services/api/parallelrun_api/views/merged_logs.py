@@ -14,7 +14,6 @@ from typing import Final, Literal
 
 from parallelrun_api.http.paging import decode_token, encode_token
 from parallelrun_api.views.files import ServedFolder
-from parallelrun_api.views.presenters import rfc3339
 from parallelrun_api.views.timed_lines import (
     Mark,
     TimedLine,
@@ -27,6 +26,7 @@ from parallelrun_api.views.timed_lines import (
     printed_lines,
     time_of,
 )
+from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.answers.merged_logs import MergedLine, MergedLines
 from parallelrun_core.errors import InvalidInput, NotFound, UnsafePath
 from parallelrun_core.untrusted.sanitize import visible

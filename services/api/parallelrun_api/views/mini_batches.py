@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from parallelrun_api.http.paging import decode_numbers, encode_token
-from parallelrun_api.views.presenters import rfc3339
+from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.answers.mini_batches import MiniBatch, MiniBatchFailure, MiniBatchPage
 from parallelrun_core.folder.damage import FRAME, Damage
 from parallelrun_core.folder.decisions import NAME

@@ -11,7 +11,7 @@ from math import isfinite
 from typing import Final, TypeVar
 
 from parallelrun_api.views.files import ServedFolder
-from parallelrun_api.views.presenters import rfc3339
+from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.answers.node_usage import JobNodeUsage, NodeUsageReport, ResourceUsage, UsageHistory
 from parallelrun_core.errors import NotFound, UnsafePath
 

@@ -13,8 +13,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from parallelrun_api.views.presenters import rfc3339
 from parallelrun_core.answers import jobs as answers
+from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.errors import NotFound
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord, JobResult

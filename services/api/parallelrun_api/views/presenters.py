@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, get_args
 from zlib import crc32
 
 import msgspec
 
 from parallelrun_core.answers import jobs as answers
+from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.folder.tags import submitted_tags
 from parallelrun_core.wire import pace
 from parallelrun_core.wire.ending import how_completed
@@ -153,11 +154,6 @@ def matches(if_none_match: str, tag: str) -> bool:
     """Return whether an `If-None-Match` header names this ETag (RFC 9110, section 13.1.2)."""
     tags = {part.strip().removeprefix("W/") for part in if_none_match.split(",")}
     return tag in tags or tags == {"*"}
-
-
-def rfc3339(timestamp: float) -> str:
-    """Seconds since the epoch as UTC with milliseconds."""
-    return datetime.fromtimestamp(timestamp, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def type_of(record: JobRecord) -> answers.JobType:

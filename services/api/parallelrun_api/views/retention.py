@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from parallelrun_api.views.presenters import rfc3339
 from parallelrun_core.answers import retention as answers
+from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.retention.report import SweepReport, last_report
 from parallelrun_core.retention.requests import rules_of
 from parallelrun_core.retention.rules import Rules

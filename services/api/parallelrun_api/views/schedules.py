@@ -6,8 +6,9 @@ import time
 from itertools import islice
 from typing import Final
 
-from parallelrun_api.views.presenters import rfc3339, type_of
+from parallelrun_api.views.presenters import type_of
 from parallelrun_core.answers import schedules as answers
+from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
 from parallelrun_core.schedules.records import FireRecord, Revision, moment, shown
 from parallelrun_core.schedules.store import ScheduleStore

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final
 
 from parallelrun_api.views.files import ServedFolder
-from parallelrun_api.views.presenters import rfc3339
+from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.answers.stacks import NodeStacks, StacksReport
 from parallelrun_core.errors import NotFound, UnsafePath
 from parallelrun_core.folder.stacks import decode_stacks

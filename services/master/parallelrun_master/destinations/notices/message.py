@@ -10,12 +10,12 @@ import base64
 import binascii
 import hmac
 import json
-from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Final
 
 import msgspec
 
+from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.folder.records import JobRecord, JobResult
 
 _PREFIX: Final = "whsec_"
@@ -89,6 +89,4 @@ def key_of(secret: bytes) -> bytes:
 
 
 def _time(seconds: float | None) -> str | None:
-    if not seconds:
-        return None
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return rfc3339(seconds) if seconds else None
