@@ -223,7 +223,7 @@ def main(size: Size) -> dict[str, object]:
     size_bytes, rounds = {"tiny": (2 << 20, 1), "quick": (200 << 20, 3), "full": (2_000_000_000, 7)}[size]
     last: dict[str, object] = {}
     for kind, prefix in (("plain.csv", ""), ("quoted.csv", "quoted_"), ("rows.jsonl", "jsonl_")):
-        found_looks = looks(table(kind, size_bytes // 10) / kind, _STEPS[kind], 3 if size == "tiny" else 30)
+        found_looks = looks(table(kind, size_bytes // 10) / kind, _STEPS[kind], 3 if size == "tiny" else 60)
         last[f"{prefix}looks"] = f"{found_looks.median:.3f}"
     columns, wide_rounds = (600, 1) if size == "tiny" else (20_000, 7)
     last |= wide(columns, wide_rounds).fields("wide_ratio_to_pandas")

@@ -131,8 +131,8 @@ assert ml_client.datastores.create_or_update(blobs).container_name == "container
 assert "verbs" in [each.name for each in ml_client.datastores.list()]
 ml_client.datastores.delete("verbs")
 assert "verbs" not in [each.name for each in ml_client.datastores.list()]
-lake = AzureDataLakeGen2Datastore(name="verbs_lake", account_name="account", filesystem="lake", description="deep")
-assert ml_client.datastores.create_or_update(lake).filesystem == "lake"
+lake = AzureDataLakeGen2Datastore(name="verbs_lake", account_name="account", filesystem="container", description="deep")
+assert ml_client.datastores.create_or_update(lake).filesystem == "container"
 assert ml_client.datastores.get("verbs_lake").type == lake.type
 assert "verbs_lake" in [each.name for each in ml_client.datastores.list()]
 ml_client.datastores.delete("verbs_lake")

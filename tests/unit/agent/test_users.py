@@ -189,6 +189,18 @@ def test_the_folder_of_an_output_is_its_jobs_until_a_second_job_names_it(place: 
 
 
 @needs_root
+def test_a_folder_above_an_output_may_be_an_output_too_but_an_operators_stays_closed(place: Path) -> None:
+    operators, user = place / "operators", WorkerUser(60_000)
+    operators.mkdir(mode=0o755)
+
+    for each in (operators / "job" / "folder", operators / "job", operators):
+        make_output(each, user)
+
+    assert [user.can(each, os.W_OK) for each in (operators / "job" / "folder", operators / "job")] == [True, True]
+    assert not user.can(operators, os.W_OK)
+
+
+@needs_root
 def test_no_link_of_a_job_leads_the_agent_when_it_makes_an_output(place: Path) -> None:
     (place / "of-the-services").mkdir(mode=0o700)
     make_output(place / "output", JOB)

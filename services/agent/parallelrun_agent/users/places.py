@@ -23,6 +23,8 @@ _SHARED: Final = 0o1770
 """Its outputs: workers put files there, and can't remove or replace those of others, such as the rows."""
 _SHARED_OUTSIDE: Final = 0o1775
 _BY_SEVERAL: Final = 0o1777
+_ABOVE_OUTPUT: Final = 0o1755
+"""A folder that came with an output below it: told by its mode from one of an operator, which is left as it is."""
 _FOLDER: Final = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _SHARED_FILE: Final = 0o664
 
@@ -97,7 +99,7 @@ def share_loops(folder: JobFolder, spec: JobSpec, outermost: str, user: WorkerUs
 
 
 def make_output(folder: Path, user: WorkerUser) -> None:
-    """Create the folder of an output for workers to write into; one that isn't the agent's is left as it is.
+    """Create the folder of an output for workers to write into; one that no agent has created is left as it is.
 
     One that several jobs name is open to the workers of all; each can change only its own files.
 
@@ -112,9 +114,10 @@ def make_output(folder: Path, user: WorkerUser) -> None:
         status = os.fstat(fd)
         if status.st_uid != os.geteuid():
             return
-        if is_new:
+        mode = stat.S_IMODE(status.st_mode)
+        if is_new or mode == _ABOVE_OUTPUT:
             user.share_open(fd, _SHARED_OUTSIDE)
-        elif status.st_gid != user.uid and stat.S_IMODE(status.st_mode) == _SHARED_OUTSIDE:
+        elif status.st_gid != user.uid and mode == _SHARED_OUTSIDE:
             user.share_open(fd, _BY_SEVERAL)
     finally:
         os.close(fd)
@@ -138,7 +141,7 @@ def _made(folder: Path) -> tuple[int, bool]:
 
 def _is_made(name: str, above: int) -> bool:
     try:
-        os.mkdir(name, 0o755, dir_fd=above)
+        os.mkdir(name, _ABOVE_OUTPUT, dir_fd=above)
     except FileExistsError:
         return False
     return True
