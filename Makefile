@@ -116,7 +116,7 @@ test: setup $(if $(T),$(ALL_TESTS_READY),$(TESTS_READY)) ## Run the tests that p
 	@$(BIN)/python -m tests $(or $(T),test)
 
 .PHONY: test-all
-test-all: setup $(ALL_TESTS_READY) ## Run all tests that `make test` leaves out (PART=1, 2 or 3: a third of them)
+test-all: setup $(ALL_TESTS_READY) ## Run all tests that `make test` leaves out (PART=1 to 6: a sixth of them)
 	@$(BIN)/python -m tests $(PART)
 
 .PHONY: pictures
@@ -259,9 +259,9 @@ damage: setup ## Damage each kind of file of a job, with and without its leader 
 	@$(BIN)/python -m tests.damage --kinds "$(KINDS)"
 
 .PHONY: azure-client
-azure-client: setup ## Let Azure ML's own Python client, in several releases, drive a cluster (CONTAINERS=1: ours of compose, too)
+azure-client: setup ## Let Azure ML's own Python client, in several releases, drive a cluster (CONTAINERS=1: ours of compose, too; ON=containers: only those)
 	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j 3) $(AZURE_READY)
-	@$(BIN)/python -m tests.azure_client --environments $(ENVIRONMENTS) $(if $(CONTAINERS),--containers) $(AZURE_CLIENTS)
+	@$(BIN)/python -m tests.azure_client --environments $(ENVIRONMENTS) $(if $(or $(ON),$(CONTAINERS)),--on $(or $(ON),processes provisioner containers documents) --) $(AZURE_CLIENTS)
 
 .PHONY: engine-test
 engine-test: setup $(if $(filter kubernetes,$(E)),$(CHART)/ready) ## Run jobs on nodes that an engine provides, and kill those nodes (E=docker; CHAOS_S=60 seconds of that)

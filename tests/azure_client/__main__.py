@@ -1,9 +1,10 @@
 """`python -m tests.azure_client --environments FOLDER RELEASE…`: scripts for Azure ML run against a cluster.
 
 Each release of azure-ai-ml has an environment of its own, in which nothing of ours is installed. It runs the scripts as
-they are, with what `parallelrun azure-env` prints in its environment. With `--containers`, the first release also plays
-them against the cluster of docker-compose.yml. Then the documents that Microsoft publishes, and one for each construct,
-are given to each release and to the command line (`corpus`), and those with parallel steps run to their ends.
+they are, with what `parallelrun azure-env` prints in its environment, against processes; some against a cluster with a
+provisioner; with `--on containers`, those of the first release against the cluster of docker-compose.yml. The documents
+that Microsoft publishes, and one for each construct, are given to each release and to the command line (`corpus`), and
+those with parallel steps run to their ends.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ SCRIPTS: Final = FOLDER / "scripts"
 DRIVER: Final = FOLDER / "driver.py"
 TABLE: Final = FOLDER.parent.parent / "docs" / "azure-client.md"
 """The page with the table of operations, which a script compares with those of the client."""
+PLACES: Final = ("processes", "provisioner", "containers", "documents")
 RELEASE_S: Final = 1800.0
 """What all scripts of a release may take, on a machine that does other things."""
 
@@ -59,24 +61,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--environments", type=lambda text: Path(text).absolute(), required=True)
     parser.add_argument("--scripts", nargs="*", default=names())
     parser.add_argument("--provisioner", nargs="*", default=names("provisioner"), help="scripts for one with computes")
-    parser.add_argument("--containers", action="store_true")
-    parser.add_argument("--no-documents", action="store_true", help="only run the scripts")
+    parser.add_argument("--on", nargs="+", choices=PLACES, default=["processes", "provisioner", "documents"])
     parser.add_argument("releases", nargs="+")
-    given = parser.parse_args(argv)
+    options = parser.parse_args(argv)
+    releases, environments = options.releases, options.environments
     began = time.monotonic()
     home = Path(tempfile.mkdtemp(prefix="pr-azure-client-"))
     home.chmod(0o755)  # containers read inputs in it, as another user
     os.environ["XDG_STATE_HOME"] = str(home / "state")
-    ran = _play(embedded(home), given.releases, given.scripts, given.environments, home / "processes")
-    if given.provisioner:
+    ran: list[Ran] = []
+    if "processes" in options.on:
+        ran += _play(embedded(home), releases, options.scripts, environments, home / "processes")
+    if "provisioner" in options.on:
         server = embedded(home / "with-provisioner", nodes=0, has_computes=True)
-        ran += _play(server, given.releases, given.provisioner, given.environments, home / "provisioner")
-    if given.containers:
-        ran += _play(containers(home), given.releases[:1], given.scripts, given.environments, home / "containers")
-    compared = [] if given.no_documents else play.play(given.releases, given.environments, home / "documents")
-    first = given.environments / f"azure-client-{given.releases[0]}" / "bin" / "python"
-    ended = [] if given.no_documents else runs.run(first, home / "runs")
-    return _report(ran, compared, ended, given.releases, took_s=time.monotonic() - began, home=home)
+        ran += _play(server, releases, options.provisioner, environments, home / "provisioner")
+    if "containers" in options.on:
+        ran += _play(containers(home), releases[:1], options.scripts, environments, home / "containers")
+    compared: list[Compared] = []
+    ended: list[Ended] = []
+    if "documents" in options.on:
+        compared = play.play(releases, environments, home / "documents")
+        ended = runs.run(environments / f"azure-client-{releases[0]}" / "bin" / "python", home / "runs")
+    return _report(ran, compared, ended, releases, took_s=time.monotonic() - began, home=home)
 
 
 def _play(

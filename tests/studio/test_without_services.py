@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300
 SAID: dict[str, str | re.Pattern[str]] = {
     "": "60 items gave 60 rows",
     "mini-batches": "A square is one mini-batch",
-    "timeline": "node000/process000",
+    "timeline": re.compile("node000/process00[01]"),  # one of two may have done it all
     "resources": re.compile("^CPU$|only one record"),  # a job this short may be over before it is measured twice
     "logs": "has completed",
     "outputs": "The file with all rows",

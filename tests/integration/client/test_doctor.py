@@ -25,10 +25,18 @@ from tests.redis_server import RedisServer
 pytestmark = pytest.mark.integration
 
 TOKEN = "a-token-of-this-test"
+PATIENCE_S = 60.0
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a machine that runs other tests a server answers late, and is not broken."""
+    monkeypatch.setattr("parallelrun.doctor.server.ANSWER_S", PATIENCE_S)
 
 
 def reports(subject: str, **place: str) -> list[Reported]:
-    return [each for each in checkup(Place(root=Path.cwd(), **place)) if each.subject == subject]  # type: ignore[arg-type]
+    there = Place(root=Path.cwd(), **place)  # type: ignore[arg-type]
+    return [each for each in checkup(there, longest_s=PATIENCE_S) if each.subject == subject]
 
 
 def bad(subject: str, **place: str) -> list[str]:
@@ -80,7 +88,8 @@ def cluster() -> Iterator[Cluster]:
         yield running
 
 
-def test_a_cluster_that_works_is_described_with_its_nodes(cluster: Cluster) -> None:
+def test_a_cluster_that_works_is_described_with_its_nodes(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("parallelrun.doctor.nodes._ANSWERS_S", PATIENCE_S)
     server = reports("server", url=cluster.api_url, token=TOKEN)
     nodes = reports("nodes", url=cluster.api_url, token=TOKEN)
 
