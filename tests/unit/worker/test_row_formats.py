@@ -12,9 +12,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from parallelrun_worker.rows import BadReturn, Rendered, json_lines, renderer
+from parallelrun_worker.rows import BadReturn, Rendered, renderer
 from parallelrun_worker.rows.returned import as_rows
 from parallelrun_worker.rows.text import HEADER_LENGTH
+from parallelrun_worker.tables.data_warnings import DataWarnings
 
 DATES = pd.Series(["2020-01-02", None], dtype="datetime64[ns]")
 TABLE = pd.DataFrame({"a": [1, 2], "b c": ["x", "y z"]})
@@ -185,13 +186,25 @@ def test_no_row_is_no_byte() -> None:
     assert render([], "parquet") == Rendered(b"", 0)
 
 
-def test_a_worker_tells_once_that_json_has_no_infinity(caplog: pytest.LogCaptureFixture) -> None:
-    json_lines._tell_of_infinity.cache_clear()
-    for _ in range(2):
-        assert render([{"a": float("inf"), "b": float("nan")}], "jsonl").data == b'{"a": null, "b": null}\n'
-    assert [record.message for record in caplog.records] == [
-        "rows hold infinite numbers, which JSON doesn't have: they are null in the output"
-    ]
+@pytest.mark.parametrize(
+    "returned, data",
+    [
+        ([{"a": float("inf"), "b": float("nan")}, {"a": [-float("inf")]}], b'{"a": null, "b": null}\n{"a": [null]}\n'),
+        (pd.DataFrame({"a": [np.inf, 1, -np.inf, np.nan]}), b'{"a": null}\n{"a": 1.0}\n{"a": null}\n{"a": null}\n'),
+        ([{"a": np.float32("inf"), "b": np.array([np.inf])}], b'{"a": null, "b": [null]}\n'),
+    ],
+)
+def test_json_lines_count_infinite_numbers_in_a_warning(returned: object, data: bytes) -> None:
+    warnings = DataWarnings()
+    write = renderer({"format": "jsonl"}, warnings=warnings)
+
+    assert write(returned).data == data
+    [[kind, _, _, event, remedy, times, *_]] = json.loads(warnings.take())
+    assert (kind, times) == ("returned_infinity", 2)
+    assert "null was written for them" in event
+    assert ".parquet" in remedy
+    write([{"a": float("nan")}])
+    assert not warnings
 
 
 @pytest.mark.parametrize("kind", ["text", "headed", "jsonl", "parquet"])

@@ -12,7 +12,8 @@ import pandas as pd
 import pydantic
 import pytest
 
-from parallelrun_worker.rows import BadReturn, json_lines, renderer
+from parallelrun_worker.rows import BadReturn, renderer
+from parallelrun_worker.rows.json_lines import JsonRows
 from parallelrun_worker.rows.returned_columns import ReturnedColumns
 from parallelrun_worker.rows.returned_objects import ReturnedObjects
 from parallelrun_worker.tables.data_warnings import DataWarnings
@@ -35,7 +36,7 @@ class Model(pydantic.BaseModel):
 
 
 def test_rows_of_json_that_are_dataclasses_and_models_are_objects() -> None:
-    rendered = json_lines.render([Point(1), {"at": Point(2)}, Model(x=3)])
+    rendered = JsonRows().render([Point(1), {"at": Point(2)}, Model(x=3)])
     assert rendered.data.decode() == '{"x": 1, "label": "é"}\n{"at": {"x": 2, "label": "é"}}\n{"x": 3}\n'
 
 
@@ -45,7 +46,7 @@ def test_rows_of_json_that_are_dataclasses_and_models_are_objects() -> None:
 def test_rows_of_json_without_a_text_of_their_own_are_refused_by_name(value: object, name: str) -> None:
     for element in (value, {"a": value}, [value]):
         with pytest.raises(BadReturn, match=f"of the type {name}"):
-            json_lines.render([element])
+            JsonRows().render([element])
     with pytest.raises(BadReturn, match=f"of the type {name}"):
         renderer({"format": "parquet"})([value])
 
@@ -92,20 +93,20 @@ class Nested:
 ])  # fmt: skip
 def test_rows_of_json_keep_each_key_or_are_refused(wrap: Callable[[Any], Any]) -> None:
     with pytest.raises(BadReturn, match="two keys that are the same text: 1, '1'"):
-        json_lines.render([wrap({1: "a", "1": "b"})])
+        JsonRows().render([wrap({1: "a", "1": "b"})])
     for twice in ({True: 1, "true": 2}, {None: 1, "null": 2}, {(1,): 1, "(1,)": 2}):
         with pytest.raises(BadReturn, match="two keys that are the same text"):
-            json_lines.render([wrap(twice)])
-    json_lines.render([wrap({1: "a", "2": "b", "{": "{}"})])
+            JsonRows().render([wrap(twice)])
+    JsonRows().render([wrap({1: "a", "2": "b", "{": "{}"})])
 
 
 def test_rows_of_json_have_keys_that_are_numbers_as_text() -> None:
-    assert json_lines.render([{1: "a", "2": "b"}]).data == b'{"1": "a", "2": "b"}\n'
+    assert JsonRows().render([{1: "a", "2": "b"}]).data == b'{"1": "a", "2": "b"}\n'
 
 
 def test_rows_that_are_none_at_all_say_what_may_be_missing() -> None:
     with pytest.raises(BadReturn, match=r"returned NoneType: is a `return` missing.*summary_only, and return"):
-        json_lines.render(None)
+        JsonRows().render(None)
 
 
 def test_rows_of_frames_with_other_columns_than_the_first_are_told(tmp_path: Path) -> None:

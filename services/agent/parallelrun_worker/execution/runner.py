@@ -119,7 +119,7 @@ class Runner:
         by_name = config.output.get("columns") == "name"
         columns = ReturnedColumns(first_columns, self._warnings, by_name=by_name)
         objects = ReturnedObjects(self._warnings, refuses=config.output.get("objects") == "refuse")
-        self._render = renderer(config.output, columns, objects)
+        self._render = renderer(config.output, columns, objects, self._warnings)
         self._row_format = config.output["format"]
         script = self._import(config)
         if self._profiler is not None:

@@ -11,12 +11,16 @@ if TYPE_CHECKING:
 
     from parallelrun_worker.rows.returned_columns import ReturnedColumns
     from parallelrun_worker.rows.returned_objects import ReturnedObjects
+    from parallelrun_worker.tables.data_warnings import DataWarnings
 
 __all__ = ["BadReturn", "Rendered", "renderer"]
 
 
 def renderer(
-    output: dict[str, Any], columns: ReturnedColumns | None = None, objects: ReturnedObjects | None = None
+    output: dict[str, Any],
+    columns: ReturnedColumns | None = None,
+    objects: ReturnedObjects | None = None,
+    warnings: DataWarnings | None = None,
 ) -> Callable[[object], Rendered]:
     """The function that renders a job's rows, by `format` (see parallelrun_core/row_format.py), `separator` and `safe`.
 
@@ -25,6 +29,7 @@ def renderer(
     Args:
         columns: compares those of DataFrames, for lines without a header.
         objects: looks for rows without a text of their own, for lines.
+        warnings: get what lines of JSON can't hold.
 
     Raises:
         ImportError: the format needs pyarrow, and the environment of the workers has none.
@@ -32,7 +37,7 @@ def renderer(
     if output["format"] == "jsonl":
         from parallelrun_worker.rows import json_lines
 
-        return json_lines.render
+        return json_lines.JsonRows(warnings).render
     if output["format"] == "parquet":
         from parallelrun_worker.rows import arrow
 

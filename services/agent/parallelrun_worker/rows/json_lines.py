@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 import json
-import logging
 import math
 from typing import Any
 
@@ -18,55 +16,105 @@ from parallelrun_worker.rows.returned import (
     refuse_without_text,
     unpacked,
 )
+from parallelrun_worker.tables.data_warnings import DataWarning, DataWarnings
 
 _FINE = ("ns]", "ps]", "fs]", "as]")
 
 
-def render(returned: Any) -> Rendered:
-    """An object for each row of a DataFrame, otherwise the elements themselves.
+class JsonRows:
+    """Renders what `run()` returns, and warns of infinite numbers: JSON has none, and null is written for them.
 
-    An element that is text with a JSON object or array is written as it is, on one line. Dataclasses and pydantic
-    models are objects.
-
-    Raises:
-        BadReturn: what `kind_of` raises; two columns or keys have the same name; or JSON has no such value.
+    Args:
+        warnings: get one for each mini-batch with such numbers.
     """
-    kind = kind_of(returned)
-    if kind == "table":
-        names = column_names(returned)
-        check_distinct(names)
-        # `strict` would shut out users whose environment has Python 3.8 or 3.9.
-        lines = [_encoded(dict(zip(names, row))) for row in returned.itertuples(index=False, name=None)]  # noqa: B905
-    else:
-        lines = [_line(value) for value in (unpacked(returned) if kind == "array" else returned)]
-    return Rendered("".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace"), len(lines))
 
+    def __init__(self, warnings: DataWarnings | None = None) -> None:
+        self._warnings = warnings
+        self._infinite = 0
+        """Infinite numbers in the rows so far."""
+        # `json.dumps` makes an encoder for each row, which is a quarter of its time.
+        self._encoder = json.JSONEncoder(ensure_ascii=False, default=self._plain, allow_nan=False)
 
-def _line(value: Any) -> str:
-    if isinstance(value, str) and value[:1] in ("{", "["):
+    def render(self, returned: Any) -> Rendered:
+        """An object for each row of a DataFrame, otherwise the elements themselves.
+
+        An element that is text with a JSON object or array is written as it is, on one line. Dataclasses and pydantic
+        models are objects.
+
+        Raises:
+            BadReturn: what `kind_of` raises; two columns or keys have the same name; or JSON has no such value.
+        """
+        kind = kind_of(returned)
+        self._infinite = 0
+        if kind == "table":
+            names = column_names(returned)
+            check_distinct(names)
+            # `strict` would shut out users whose environment has Python 3.8 or 3.9.
+            rows = returned.itertuples(index=False, name=None)
+            lines = [self._encoded(dict(zip(names, row))) for row in rows]  # noqa: B905
+        else:
+            lines = [self._line(value) for value in (unpacked(returned) if kind == "array" else returned)]
+        if self._infinite and self._warnings is not None:
+            event = "run() returned infinite numbers, which JSON doesn't have: null was written for them"
+            remedy = "an output file that ends in .parquet or .csv keeps them"
+            self._warnings.add(DataWarning("returned_infinity", "", "", event, remedy, self._infinite, "number"))
+        return Rendered("".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace"), len(lines))
+
+    def _line(self, value: Any) -> str:
+        if isinstance(value, str) and value[:1] in ("{", "["):
+            try:
+                return json.dumps(json.loads(value), ensure_ascii=False) if "\n" in value else _checked(value)
+            except ValueError:
+                pass  # it only looks like JSON
+        if type(value) is dict:
+            _check_keys(value)
+        return self._encoded(value)
+
+    def _encoded(self, value: Any) -> str:
+        infinite = self._infinite
         try:
-            return json.dumps(json.loads(value), ensure_ascii=False) if "\n" in value else _checked(value)
-        except ValueError:
-            pass  # it only looks like JSON
-    if type(value) is dict:
-        _check_keys(value)
-    return _encoded(value)
+            line = self._encoder.encode(value)
+        except (ValueError, TypeError):  # NaN, which JSON doesn't have, or keys of other types
+            self._infinite = infinite
+            line = json.dumps(self._clean(value), ensure_ascii=False, default=self._plain)
+        if line.find("{", 1) > 0:
+            _check_keys_within(value)
+        return line
 
+    def _plain(self, value: Any) -> Any:
+        """The JSON form of a value of NumPy, of pandas, or of the script's own classes."""
+        if hasattr(value, "tolist"):
+            plain = unpacked(value)
+            return self._of_numpy(plain) if hasattr(plain, "tolist") else self._clean(plain)
+        if hasattr(value, "isoformat"):
+            return None if value != value else value.isoformat()  # noqa: PLR0124 - as NaT is
+        if type(value).__name__ in ("NAType", "NaTType"):
+            return None
+        fields = plain_object(value)
+        if fields is not None:
+            _check_keys_within(fields)
+            return self._clean(fields)
+        refuse_without_text((value,))
+        return str(value)
 
-def _encoded(value: Any) -> str:
-    try:
-        line = _encoder().encode(value)
-    except (ValueError, TypeError):  # NaN, which JSON doesn't have, or keys of other types
-        line = json.dumps(_clean(value), ensure_ascii=False, default=_plain)
-    if line.find("{", 1) > 0:
-        _check_keys_within(value)
-    return line
+    def _of_numpy(self, value: Any) -> Any:
+        """A value that Python has no type for: a time with all its digits, as pandas writes it, or a long float."""
+        kind = value.dtype.kind
+        if kind in "Mm":
+            return _time(value)
+        if value != value:  # noqa: PLR0124 - NaN
+            return None
+        return self._clean(float(value)) if kind == "f" and float(value) == value else str(value)
 
-
-@functools.lru_cache(maxsize=None)  # noqa: UP033 - a worker may have Python 3.8
-def _encoder() -> json.JSONEncoder:
-    """Make the encoder of all rows: `json.dumps` makes one for each, which is a quarter of its time."""
-    return json.JSONEncoder(ensure_ascii=False, default=_plain, allow_nan=False)
+    def _clean(self, value: Any) -> Any:
+        if isinstance(value, float):
+            self._infinite += math.isinf(value)
+            return value if math.isfinite(value) else None
+        if isinstance(value, dict):
+            return {str(key): self._clean(each) for key, each in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self._clean(each) for each in value]
+        return value
 
 
 def _check_keys(value: dict[Any, Any]) -> None:
@@ -101,33 +149,6 @@ def _checked(text: str) -> str:
     return text
 
 
-def _plain(value: Any) -> Any:
-    """The JSON form of a value of NumPy, of pandas, or of the script's own classes."""
-    if hasattr(value, "tolist"):
-        plain = unpacked(value)
-        return _of_numpy(plain) if hasattr(plain, "tolist") else _clean(plain)
-    if hasattr(value, "isoformat"):
-        return None if value != value else value.isoformat()  # noqa: PLR0124 - as NaT is
-    if type(value).__name__ in ("NAType", "NaTType"):
-        return None
-    fields = plain_object(value)
-    if fields is not None:
-        _check_keys_within(fields)
-        return _clean(fields)
-    refuse_without_text((value,))
-    return str(value)
-
-
-def _of_numpy(value: Any) -> Any:
-    """A value that Python has no type for: a time with all its digits, as pandas writes it, or a long float."""
-    kind = value.dtype.kind
-    if kind in "Mm":
-        return _time(value)
-    if value != value:  # noqa: PLR0124 - NaN
-        return None
-    return _clean(float(value)) if kind == "f" and float(value) == value else str(value)
-
-
 def _time(value: Any) -> Any:
     """A time of NumPy that is in nanoseconds or finer, in months or years, or of a year that Python doesn't have."""
     if value != value:  # noqa: PLR0124 - NaT
@@ -136,21 +157,3 @@ def _time(value: Any) -> Any:
         return str(value)
     coarse = value.astype(f"{value.dtype.kind}8[us]")
     return coarse.tolist() if coarse == value else str(value)
-
-
-def _clean(value: Any) -> Any:
-    if isinstance(value, float):
-        if math.isinf(value):
-            _tell_of_infinity()
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {str(key): _clean(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_clean(each) for each in value]
-    return value
-
-
-@functools.lru_cache(maxsize=None)  # noqa: UP033 - a worker may have Python 3.8
-def _tell_of_infinity() -> None:
-    """Once in each worker: unlike a missing number, which is null as well, this value is lost."""
-    logging.getLogger().warning("rows hold infinite numbers, which JSON doesn't have: they are null in the output")
