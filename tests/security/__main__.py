@@ -1,6 +1,6 @@
 """Plays every attack against every kind of cluster that can be had here: `make attack`, or
 
-python -m tests.security --target embedded
+python -m tests.security --target embedded --group stores
 
 A line for each attack and target; the last one says `attack attempts=N held=N`. The exit code is 1 if any is open.
 """
@@ -15,7 +15,7 @@ from collections.abc import Iterable
 
 from tests.security import targets
 from tests.security.attack import Attack
-from tests.security.playing import HELD, OPEN, Played, all_attacks, play_all
+from tests.security.playing import HELD, OPEN, Played, attacks_by_module, play_all
 from tests.security.target import Missing
 
 
@@ -23,9 +23,11 @@ def main(arguments: list[str]) -> int:
     """Play; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.security")
     parser.add_argument("--target", action="append", choices=targets.names(), help="only this one; can be repeated")
+    groups = attacks_by_module()
+    parser.add_argument("--group", action="append", choices=groups, help="only those of this module; can be repeated")
     parser.add_argument("--attack", default="", metavar="WORD", help="only attacks with this word in their names")
     given = parser.parse_args(arguments)
-    chosen = [attack for attack in all_attacks() if given.attack in attack.name]
+    chosen = [each for group in given.group or groups for each in groups[group] if given.attack in each.name]
     counts = Counter[str]()
     for name in given.target or targets.names():
         counts += play_on(name, chosen)

@@ -16,6 +16,8 @@ from typing import Any, Self
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
+from tests.security.attack import NotPlayable
+
 ALLOWED, SHARED, PRIVATE = "allowed", "shared", "private"
 """Folders of a web server, and buckets of a store. Jobs may use the first two."""
 CANARY = "canary-of-another-bucket"
@@ -82,6 +84,18 @@ def store_of(target: object) -> LocalStore | None:
     """The server of a target; None where what runs there reaches no server of ours."""
     store = getattr(target, "store", None)
     assert store is None or isinstance(store, LocalStore)
+    return store
+
+
+def reached_store(target: object) -> LocalStore:
+    """The server of a target.
+
+    Raises:
+        NotPlayable: it has none.
+    """
+    store = store_of(target)
+    if store is None:
+        raise NotPlayable("what runs there reaches no server of ours, and allows none")
     return store
 
 

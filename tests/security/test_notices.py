@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
-from tests.cluster import Cluster
+from tests.security import path_target
 from tests.security.attacks.notices import ATTACKS
-from tests.security.local_store import LocalStore
 from tests.security.path_target import PathTarget
 
 BY_NAME = {attack.name: attack for attack in ATTACKS}
+check_attack = partial(path_target.check_attack, BY_NAME, has_store=True)
 pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(scope="module")
 def target() -> Iterator[PathTarget]:
-    with LocalStore() as store:
-        cluster = Cluster(api=True)
-        target = PathTarget(cluster, store)
-        with cluster:
-            yield target
+    with path_target.running(has_store=True) as target:
+        yield target
 
 
 @pytest.mark.parametrize("name", BY_NAME)

@@ -12,6 +12,7 @@ from tests.security.attacks.stores import ATTACKS
 from tests.security.path_target import PathTarget
 
 BY_NAME = {attack.name: attack for attack in ATTACKS}
+LED_AWAY = "a store that redirects to another server"
 check_attack = partial(path_target.check_attack, BY_NAME, has_store=True)
 pytestmark = pytest.mark.integration
 

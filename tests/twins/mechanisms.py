@@ -284,6 +284,11 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     ),
     # That a web server leads nobody to another one, and no name to this machine or a cloud's metadata.
     "web.redirects": (Step("parallelrun_core.storage.objects.web:_next_place", stand_ins.wherever_it_says),),
+    # That an object store leads nobody to another server.
+    "stores.redirects": (
+        Step("parallelrun_core.storage.objects.datastores:staying_at", lambda url, options, *_: options),
+        Step("parallelrun_core.storage.objects.clients:staying_at", lambda url, options, *_: options),
+    ),
     "web.addresses": (Step("parallelrun_core.storage.objects.web:refusal_to_read", always("")),),
     # What keeps notices from addresses where only machines themselves have business.
     "notices.addresses": (Step("parallelrun_master.destinations.notices.sending:refusal", always("")),),

@@ -35,6 +35,12 @@ def test_redirects_that_are_followed_anywhere_are_found(name: str) -> None:
 
 
 @pytest.mark.integration
+def test_a_store_that_leads_elsewhere_is_found() -> None:
+    with pytest.raises(AssertionError, match="has led somebody to localhost"):
+        stores.check_attack(stores.LED_AWAY, "stores.redirects")
+
+
+@pytest.mark.integration
 def test_names_that_may_lead_anywhere_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     with without("web.addresses"), expect_failure():
         connecting.test_a_name_that_leads_to_this_machine_is_not_asked(monkeypatch)

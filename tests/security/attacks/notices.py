@@ -18,20 +18,25 @@ _JOB_S: Final = 60.0
 _ADDRESSES: Final = (
     "127.0.0.1", "127.1", "2130706433", "0x7f000001", "0177.0.0.1", "127.255.255.254", "[::1]", "[0:0:0:0:0:0:0:1]",
     "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::ffff:0:7f00:1]", "[::7f00:1]", "[64:ff9b::7f00:1]",
-    "[64:ff9b:1::7f00:1]", "[2002:7f00:1::]", "[2001:db8::5efe:7f00:1]", "0", "0.0.0.0", "[::]", "[fe80::1]",
-    "[fec0::1]",
+    "[64:ff9b:1::7f00:1]", "[2002:7f00:1::]", "[2001:db8::5efe:7f00:1]", "[fe80::1]", "[fec0::1]",
 )  # fmt: skip
 """This machine, by addresses of all forms."""
+_NOBODYS: Final = ("0", "0x0", "00", "0.0", "0.0.0", "0x0.0x0", "0.0.0.0", "[::]", "[::ffff:0:0]")
+"""This machine, by spellings of an address to which nobody sends notices, also where the operator allows all."""
 _NAMES: Final = ("localhost", "LOCALHOST", "localhost.", "ip6-localhost", "x.localhost", "{hostname}")
 """This machine, by names."""
 
 
-def _told(hosts: tuple[str, ...], target: Target) -> str:
-    """Have jobs tell a server of this machine of their end, by each door that takes such a URL."""
+def _told(hosts: tuple[str, ...], target: Target, *, is_for_all: bool = False) -> str:
+    """Have jobs tell a server of this machine of their end, by each door that takes such a URL.
+
+    Args:
+        is_for_all: a cluster of one user, who may tell servers of its own machine, must not tell these either.
+    """
     if getattr(target, "store", None) is None:
         raise NotPlayable("what runs there reaches no server of ours")
-    if target.name == "embedded":
-        return ""  # a cluster of one user tells servers of its own machine
+    if target.name == "embedded" and not is_for_all:
+        raise NotPlayable("a cluster of one user tells servers of its own machine")
     with _listening() as (port, asked), HttpUser(target.url, target.token) as user:
         urls = [f"http://{host.format(hostname=socket.gethostname())}:{port}/hook" for host in hosts]
         jobs = [(url, _with_notice(user, target, url, is_short=number % 2 == 0)) for number, url in enumerate(urls)]
@@ -95,5 +100,6 @@ def _bound() -> socket.socket:
 
 ATTACKS: list[Attack] = [
     Attack("receivers of notices at addresses of this machine", partial(_told, _ADDRESSES)),
+    Attack("receivers of notices at addresses that nobody has", partial(_told, _NOBODYS, is_for_all=True)),
     Attack("receivers of notices whose names lead to this machine", partial(_told, _NAMES)),
 ]

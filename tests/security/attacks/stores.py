@@ -8,20 +8,20 @@ from functools import partial
 from typing import Any
 
 from tests.acceptance.http_user import HttpUser
-from tests.security.attack import Attack, Target
+from tests.security.attack import Attack, NotPlayable, Target
 from tests.security.attacks.paths import READING, submit
 from tests.security.attacks.words import by_all_doors
-from tests.security.local_store import ALLOWED, PRIVATE, SHARED, LocalStore, store_of
+from tests.security.local_store import ALLOWED, PRIVATE, SHARED, LocalStore, reached_store, store_of
 from tests.security.target import KEY_IN_STORE, SECRET_OF_STORE
 
 _VICTIM = "victim"
 
 
 def _misused(attempt: Callable[[HttpUser, LocalStore, Target], object], target: Target) -> str:
-    """Let somebody try to have the secret of the victim's datastore sent elsewhere; returns where it went."""
-    store = store_of(target)
-    if store is None:
-        return ""  # what runs there reaches no server of ours, and allows none
+    """Let somebody try to have the secret of the victim's datastore sent elsewhere, or to have what it says read from
+    elsewhere; returns where somebody has asked.
+    """
+    store = reached_store(target)
     victim = _of_victim(store)
     with HttpUser(target.url, target.token) as user:
         user.client.put(f"/v1/datastores/{_VICTIM}", json=victim).raise_for_status()
@@ -36,6 +36,8 @@ def _misused(attempt: Callable[[HttpUser, LocalStore, Target], object], target: 
         is_own = request.host == own and request.path.startswith(f"/{ALLOWED}")
         if KEY_IN_STORE in request.authorization and not is_own:
             return f"the secret of the store {own} was used for {request.host}{request.path}"
+        if f"/{PRIVATE}/" in request.path:
+            return f"the store {own} has led somebody to {request.host}{request.path}"
     return ""
 
 
@@ -86,9 +88,7 @@ def _led_away(user: HttpUser, store: LocalStore, target: Target) -> None:
 
 def _told(target: Target) -> str:
     """Look for the secret of a datastore in what is told of a job that has failed by it."""
-    store = store_of(target)
-    if store is None:
-        return ""
+    store = reached_store(target)
     with HttpUser(target.url, target.token) as user:
         user.client.put(f"/v1/datastores/{_VICTIM}", json=_of_victim(store)).raise_for_status()
         status, job = submit(user, target, inputs={"data": f"azureml://datastores/{_VICTIM}/paths/nowhere"})
@@ -107,9 +107,7 @@ def _of_victim(store: LocalStore) -> dict[str, object]:
 
 def _redirected(status: int, target: Target) -> str:
     """Read a file that jobs may read, whose server says that it is on another one."""
-    store = store_of(target)
-    if store is None:
-        return ""
+    store = reached_store(target)
     store.redirects[f"{ALLOWED}/away"] = (status, f"{store.other_url}/{PRIVATE}/x")
     store.redirects[f"{ALLOWED}/here"] = (status, f"{store.url}/{ALLOWED}/x")
     store.requests.clear()
@@ -143,7 +141,7 @@ def _metadata(target: Target) -> str:
 def _secrets_as_input(target: Target) -> str:
     """Name the folder of secrets as an input, and let the API show what is in it, too."""
     if store_of(target) is None:
-        return ""  # secrets are on a volume that the API doesn't have
+        raise NotPlayable("secrets are on a volume that the API doesn't have")
     place = f"{target.inputs_there}/../secrets"
     with HttpUser(target.url, target.token) as user:
         for path in (place, f"{place}/datastores", f"{place}/datastores/{SECRET_OF_STORE}", f"{place}/*/*"):
@@ -187,5 +185,5 @@ ATTACKS: list[Attack] = [
     ),
     Attack("other spellings of another's secret", partial(_misused, _spelled)),
     Attack("settings of a job that have a datastore's secret sent elsewhere", partial(_misused, _by_settings)),
-    Attack("a store that redirects who has a secret for it to another server", partial(_misused, _led_away)),
+    Attack("a store that redirects to another server", partial(_misused, _led_away)),
 ]

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from parallelrun_core.datastores.registry import Known, known
 from parallelrun_core.storage.location import datastore_of
 from parallelrun_core.storage.objects import datastores, environment
+from parallelrun_core.storage.objects.redirects import staying_at
 from parallelrun_core.storage.schemes import SCHEMES, endpoint_variables
 from parallelrun_core.storage.url_flaws import LOOPBACK
 
@@ -69,6 +70,9 @@ def _made(store: str) -> ObjectStore:
     options = _options()
     if _is_plain_http_meant(store):
         options["allow_http"] = True
+    scheme = store.partition(":")[0]
+    if scheme == "gs" or (scheme == "s3" and not environment.is_asked_for_by_the_library()):
+        options = staying_at(next(filter(None, map(os.environ.get, endpoint_variables(scheme))), ""), options)
     with _refusals(store):
         from obstore.store import AzureStore, GCSStore, S3Store, from_url
 

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from parallelrun_core.datastores.credentials import AccountKey, Keys, Sas, ServiceAccount, ServicePrincipal
 from parallelrun_core.datastores.definition import GcsDatastore, S3Datastore
-from parallelrun_core.storage.objects.environment import at_google_server, azure_options, s3_credentials, s3_region
+from parallelrun_core.storage.objects.environment import (
+    at_google_server,
+    azure_options,
+    is_asked_for_by_the_library,
+    s3_credentials,
+    s3_region,
+)
+from parallelrun_core.storage.objects.redirects import staying_at
 from parallelrun_core.untrusted.connecting import open_directly
 
 if TYPE_CHECKING:
@@ -24,12 +31,13 @@ if TYPE_CHECKING:
     from obstore.store import ClientConfig, ObjectStore, RetryConfig
 
     from parallelrun_core.datastores.credentials import Found
-    from parallelrun_core.datastores.definition import AzureDatastore
+    from parallelrun_core.datastores.definition import AzureDatastore, Datastore
     from parallelrun_core.datastores.registry import Known
 
 _TOKEN_S: Final = 20
 _SCOPE: Final = "https://storage.azure.com/.default"
 _EARLY_S: Final = 120
+_TOKENS_OF_GOOGLE: Final = "oauth2.googleapis.com"
 
 
 def made(datastore_with_credentials: Known, options: ClientConfig, retries: RetryConfig) -> ObjectStore:
@@ -42,6 +50,8 @@ def made(datastore_with_credentials: Known, options: ClientConfig, retries: Retr
     datastore, credentials = datastore_with_credentials
     if datastore.root.startswith("http://"):
         options = {**options, "allow_http": True}  # who has defined it has said so
+    if server := _only_server(datastore, credentials):
+        options = staying_at(server, options, _TOKENS_OF_GOOGLE)
     common = {
         "prefix": datastore.prefix or None,
         "client_options": options,
@@ -55,12 +65,28 @@ def made(datastore_with_credentials: Known, options: ClientConfig, retries: Retr
     return _azure(datastore, credentials, common)
 
 
+def _only_server(datastore: Datastore, credentials: Found | None) -> str:
+    """The URL of the one server that a client has to reach; empty where the library asks others for credentials, or
+    the server is the provider's own.
+    """
+    if credentials is None and not datastore.anonymous and not isinstance(datastore, S3Datastore):
+        return ""
+    if isinstance(datastore, S3Datastore):
+        is_own = datastore.anonymous or credentials is not None or not is_asked_for_by_the_library()
+        return _server_of(datastore) if is_own else ""
+    return datastore.endpoint if isinstance(datastore, GcsDatastore) else datastore.server
+
+
+def _server_of(datastore: S3Datastore) -> str:
+    return datastore.endpoint if datastore.path_style or not datastore.endpoint else _with_bucket(datastore)
+
+
 def _s3(datastore: S3Datastore, credentials: Found | None, common: dict[str, Any]) -> ObjectStore:
     from obstore.store import S3Store
 
     settings: dict[str, Any] = {"region": datastore.region or s3_region()}
     if datastore.endpoint:
-        settings["endpoint"] = datastore.endpoint if datastore.path_style else _with_bucket(datastore)
+        settings["endpoint"] = _server_of(datastore)
     settings["virtual_hosted_style_request"] = not datastore.path_style
     if isinstance(credentials, Keys):
         settings["credential_provider"] = lambda: {

@@ -53,7 +53,7 @@ def s3_credentials() -> Callable[[], S3Credential] | None:
     variable = os.environ.get
     has_keys = bool(variable("AWS_ACCESS_KEY_ID") and variable("AWS_SECRET_ACCESS_KEY")) and not variable("AWS_PROFILE")
     is_anonymous = variable("AWS_SKIP_SIGNATURE", "").lower() in ("1", "true")
-    if has_keys or is_anonymous or any(variable(name) for name in _BY_THE_LIBRARY):
+    if has_keys or is_anonymous or is_asked_for_by_the_library():
         return None
     from botocore.session import get_session
 
@@ -72,6 +72,11 @@ def s3_credentials() -> Callable[[], S3Credential] | None:
         }
 
     return present
+
+
+def is_asked_for_by_the_library() -> bool:
+    """Return whether the library itself asks a server for credentials for S3."""
+    return any(os.environ.get(name) for name in _BY_THE_LIBRARY)
 
 
 def s3_region() -> str:

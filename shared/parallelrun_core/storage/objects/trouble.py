@@ -10,6 +10,7 @@ from typing import Final
 
 from parallelrun_core.errors import Conflict
 from parallelrun_core.storage.interface import Replaced
+from parallelrun_core.storage.objects.redirects import LED_AWAY, is_led_away
 
 _STATUS: Final = re.compile(r"status code: (\d{3})")
 _WORDS: Final = re.compile(r"<(Code|Message)>([^<]*)</\1>")
@@ -132,8 +133,9 @@ def _told(error: BaseException, url: str) -> OSError | None:
     if kind is None:
         if not isinstance(error, BaseError):
             return None
-        if _NO_TOKEN.search(text):
-            return NotAllowed(errno.EACCES, f"{_NO_CREDENTIALS}: {_words(error)[: _MAX_WORDS // 2]}", url)
+        if is_led_away(text) or _NO_TOKEN.search(text):
+            no_credentials = f"{_NO_CREDENTIALS}: {_words(error)[: _MAX_WORDS // 2]}"
+            return NotAllowed(errno.EACCES, LED_AWAY if is_led_away(text) else no_credentials, url)
         if _BUILDER_ERROR in text:
             return StoreError(errno.EPROTONOSUPPORT, UNENCRYPTED, url)
         status = _STATUS.search(text)
