@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from parallelrun.cli.exit_codes import ExitCode
-from parallelrun.cli.output import FormatOption, OutputFormat
+from parallelrun.cli.output import FormatOption, OutputFormat, dump, say, show_one, table
 from parallelrun.cli.server import Token, Url, connect
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ _KINDS = {
 @admin.command()
 def usage(form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
     """Show what takes the room. Of the cluster's root folder; and the rules of retention."""
-    from parallelrun.cli.output import dump, table
-
     with connect(url, token) as client:
         measured = client.admin.usage()
     if form is not OutputFormat.TABLE:
@@ -67,8 +66,6 @@ def prune(
 
     Jobs that were deleted go, too, though they could still be restored.
     """
-    from parallelrun.cli.output import dump, say
-
     with connect(url, token) as client:
         planned = client.admin.prune(dry_run=dry_run)
     if form is not OutputFormat.TABLE:
@@ -94,7 +91,6 @@ def backup(
     form: FormatOption = OutputFormat.TABLE,
 ) -> None:
     """Copy the root folder while the cluster runs. The copy is consistent, and durable."""
-    from parallelrun.cli.output import show_one
     from parallelrun_core.backup.copying import back_up
 
     record = back_up(root, target)
@@ -117,7 +113,6 @@ def restore(
 
     Masters make Redis know all jobs again, and those that had not ended go on.
     """
-    from parallelrun.cli.output import say, show_one
     from parallelrun_core.backup.copying import restore as bring_back
 
     root, record = bring_back(source, root)
@@ -132,9 +127,7 @@ def verify(root: Root, form: FormatOption = OutputFormat.TABLE) -> None:
 
     Documents, logs, the rows of each mini-batch, outputs and snapshots of code; also while the cluster runs.
     """
-    from dataclasses import asdict
 
-    from parallelrun.cli.output import dump
     from parallelrun_core.backup.copying import data_of
     from parallelrun_core.backup.verifying import Verification
     from parallelrun_core.plurals import counted
@@ -155,7 +148,6 @@ def verify(root: Root, form: FormatOption = OutputFormat.TABLE) -> None:
 
 
 def _show_sweep(sweep: Sweep) -> None:
-    from parallelrun.cli.output import table
 
     verb = "removed" if sweep.is_applied else "would be removed"
     if not sweep.removed:
@@ -187,7 +179,6 @@ def redis_acl(
 
     Give each service its own: --redis-secret-file DIR/ROLE/secret.
     """
-    from parallelrun.cli.output import say
     from parallelrun_core.store.credentials import prepare
 
     acl = folder / "users.acl"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from parallelrun.cli.job_files import JobId
-from parallelrun.cli.output import FormatOption, OutputFormat
+from parallelrun.cli.output import FormatOption, OutputFormat, dump, table
 from parallelrun.cli.server import Token, Url, connect
 
 if TYPE_CHECKING:
@@ -61,7 +61,6 @@ def advise(
 def _show_advice(advice: Advice, form: OutputFormat) -> None:
     import msgspec
 
-    from parallelrun.cli.output import dump
     from parallelrun_core.adviser.words import lines_of
 
     if form is OutputFormat.NAME:
@@ -88,7 +87,6 @@ def some_of(points: Sequence[CurvePoint], now: int) -> Sequence[CurvePoint]:
 def _show_curve(curve: AdviceCurve, form: OutputFormat, *, is_range: bool) -> None:
     import msgspec
 
-    from parallelrun.cli.output import dump, table
     from parallelrun_core.adviser.words import duration
 
     if form is OutputFormat.NAME:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from parallelrun.cli.output import FormatOption, OutputFormat
+from parallelrun.cli.output import FormatOption, OutputFormat, say, show_change, show_list, show_one
 from parallelrun.cli.server import Local, Token, Url, local_or_remote
 
 if TYPE_CHECKING:
@@ -87,8 +87,6 @@ def _add_create(group: typer.Typer, kind: str) -> None:
         token: Token = "",
     ) -> None:
         """Make a version, and print what a job's document calls it. Without a version, it is the next number."""
-        from parallelrun.cli.output import say, show_change
-
         if file is None and not (name and (path or assignments)):
             raise typer.BadParameter("give the document, or for data and models --name and --path", param_hint="--file")
         changes = _changes(assignments or (), name=name, version=version, path=_here(path), type=kind_of)
@@ -111,19 +109,17 @@ def _add_list(group: typer.Typer, kind: str) -> None:
         token: Token = "",
     ) -> None:
         """List all of them, or the versions of one. Of all, each is shown by its latest version."""
-        from parallelrun.cli.output import show_list
-
         with _assets(kind, url, token, local=local) as (assets, _):
             show_list(
                 assets.versions(name, archived=archived) if name else assets.list(archived=archived),
                 form,
                 name=lambda each: each.id,
                 columns=[
-                    ("NAME", lambda each: each.name),
-                    ("VERSION", lambda each: each.version),
-                    ("CREATED", lambda each: each.created),
+                    "name",
+                    "version",
+                    "created",
                     ("TYPE", lambda each: each.content.get("type", "")),
-                    ("PATH", lambda each: each.path),
+                    "path",
                     *([("ARCHIVED", lambda each: "yes" if each.archived else "")] if archived else []),
                 ],
             )
@@ -142,8 +138,6 @@ def _add_show(group: typer.Typer, kind: str) -> None:
         token: Token = "",
     ) -> None:
         """Show one version, by default the latest."""
-        from parallelrun.cli.output import show_one
-
         with _assets(kind, url, token, local=local) as (assets, _):
             asset = assets.get(name, version, label=label)
         show_one(asset, form, name=asset.id, lines=list(_lines(asset)))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from parallelrun.cli.output import FormatOption, OutputFormat
+from parallelrun.cli.output import FormatOption, OutputFormat, dump, say
 from parallelrun.cli.server import Token, Url
 
 
@@ -25,7 +25,6 @@ def azure_env(
     import shlex
 
     from parallelrun.azure import environment
-    from parallelrun.cli.output import dump, say
     from parallelrun.client import server_to_use
 
     url, token = server_to_use(url, token)

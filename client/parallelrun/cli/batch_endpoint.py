@@ -9,7 +9,8 @@ import typer
 
 from parallelrun.cli import completion
 from parallelrun.cli.definitions import add_delete, add_list, add_show
-from parallelrun.cli.output import FormatOption, OutputFormat
+from parallelrun.cli.job_follow import follow_job
+from parallelrun.cli.output import FormatOption, OutputFormat, say_notes, show_change, show_list, show_one
 from parallelrun.cli.server import Token, Url, connect
 
 if TYPE_CHECKING:
@@ -58,8 +59,6 @@ def create_endpoint(
     token: Token = "",
 ) -> None:
     """Define a batch endpoint, or define it anew, and print its name."""
-    from parallelrun.cli.output import show_change
-
     with connect(url, token) as client:
         created = client.batch_endpoints.create(file, name=name)
     show_change(created, form, name=created.name)
@@ -70,10 +69,10 @@ add_list(
     "List all batch endpoints.",
     lambda client: client.batch_endpoints.list(),
     [
-        ("NAME", lambda each: each.name),
+        "name",
         ("DEFAULT", lambda each: each.default_deployment),
         ("DEPLOYMENTS", lambda each: ", ".join(each.deployments)),
-        ("DESCRIPTION", lambda each: each.description),
+        "description",
     ],
 )
 
@@ -119,9 +118,6 @@ def invoke(
     token: Token = "",
 ) -> None:
     """Make a job of a deployment and data, and print the job's id."""
-    from parallelrun.cli.job_follow import follow_job
-    from parallelrun.cli.output import show_change
-
     settings: dict[str, Any] = {
         "output_path": output_path,
         "output_file_name": output_file_name,
@@ -175,8 +171,6 @@ def create_deployment(
     token: Token = "",
 ) -> None:
     """Define a deployment, or define it anew, and print its name."""
-    from parallelrun.cli.output import say_notes, show_change
-
     with connect(url, token) as client:
         created = client.batch_deployments.create(file, name=name, endpoint_name=endpoint_name, set_default=set_default)
     say_notes(created.notes)
@@ -188,19 +182,12 @@ def list_deployments(
     endpoint_name: OfEndpoint, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = ""
 ) -> None:
     """List the deployments of a batch endpoint."""
-    from parallelrun.cli.output import show_list
-
     with connect(url, token) as client:
         show_list(
             client.batch_deployments.list(endpoint_name),
             form,
             name=lambda each: each.name,
-            columns=[
-                ("NAME", lambda each: each.name),
-                ("TYPE", lambda each: each.type),
-                ("MODIFIED", lambda each: each.modified),
-                ("DESCRIPTION", lambda each: each.description),
-            ],
+            columns=["name", "type", "modified", "description"],
         )
 
 
@@ -209,8 +196,6 @@ def show_deployment(
     name: Name, endpoint_name: OfEndpoint, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = ""
 ) -> None:
     """Show one deployment."""
-    from parallelrun.cli.output import show_one
-
     with connect(url, token) as client:
         deployment = client.batch_deployments.get(name, endpoint_name)
     inputs = [

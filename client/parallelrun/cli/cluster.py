@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from parallelrun.cli.job_file_options import Processes
-from parallelrun.cli.output import FormatOption, OutputFormat
+from parallelrun.cli.output import FormatOption, OutputFormat, dump, say
 
 if TYPE_CHECKING:
     from parallelrun.background.state import BackgroundCluster
@@ -47,7 +47,6 @@ def up(
     Prints the URL of its API.
     """
     from parallelrun.background.state import running
-    from parallelrun.cli.output import dump, say
 
     cluster = running()
     if cluster:
@@ -79,7 +78,6 @@ def _use_site(site: Path | None) -> None:
 
 
 def _start(root: Path | None, *, port: int, nodes: int, processes: int | None, listen: str) -> BackgroundCluster:
-    from parallelrun.cli.output import say
     from parallelrun.embedded.background import start
     from parallelrun.embedded.cluster import next_free_port
     from parallelrun_core.service.state_folder import state_folder
@@ -96,7 +94,6 @@ def _start(root: Path | None, *, port: int, nodes: int, processes: int | None, l
 def _say_what_is_next(cluster: BackgroundCluster) -> None:
     import shlex
 
-    from parallelrun.cli.output import say
     from parallelrun.client import Client
     from parallelrun.embedded.services import ClusterLayout
     from parallelrun.top.page import sign_in_address
@@ -112,7 +109,6 @@ def _say_what_is_next(cluster: BackgroundCluster) -> None:
 
 
 def _ask_for_nodes(cluster: BackgroundCluster, nodes: int) -> None:
-    from parallelrun.cli.output import say
     from parallelrun.client import Client
     from parallelrun.embedded.background import add_nodes
     from parallelrun_core.plurals import counted
@@ -134,7 +130,6 @@ def down() -> None:
     """Stop the cluster that `up` started. Its data stays, and its jobs continue when it is started again."""
     from parallelrun.azure import environment
     from parallelrun.background.state import running
-    from parallelrun.cli.output import say
     from parallelrun.embedded.background import stop
 
     cluster = running()

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import typer
 
+from parallelrun.progress.text import clean
+
 if TYPE_CHECKING:
     from parallelrun.client import Client
 
@@ -80,7 +82,6 @@ def _offered(ctx: typer.Context, incomplete: str, ask: Callable[[Client], Iterab
     """Return what a server answers, as far as it begins as typed and is safe to show."""
     from parallelrun.client import Client
     from parallelrun.http.transport import RetryPolicy
-    from parallelrun.progress.text import clean
 
     params: dict[str, Any] = ctx.params
     try:

@@ -8,7 +8,7 @@ import typer
 
 from parallelrun.cli.definitions import add_create, add_delete, add_list, add_show
 from parallelrun.cli.exit_codes import ExitCode
-from parallelrun.cli.output import FormatOption, OutputFormat
+from parallelrun.cli.output import FormatOption, OutputFormat, say, show_change
 from parallelrun.cli.server import Token, Url, connect
 
 if TYPE_CHECKING:
@@ -74,13 +74,7 @@ add_list(
     compute,
     "List all computes.",
     lambda client: client.computes.list(),
-    [
-        ("NAME", lambda each: each.name),
-        ("TYPE", lambda each: each.type),
-        ("LIMITS", _range),
-        ("NODES", _nodes),
-        ("DEFAULT", lambda each: "yes" if each.is_default else ""),
-    ],
+    ["name", "type", ("LIMITS", _range), ("NODES", _nodes), ("DEFAULT", lambda each: "yes" if each.is_default else "")],
 )
 
 
@@ -102,8 +96,6 @@ def plan(
     token: Token = "",
 ) -> None:
     """Print exactly what its engine is sent for a node."""
-    from parallelrun.cli.output import say
-
     with connect(url, token) as client:
         status = client.computes.get(name).status
     if status is None:
@@ -135,7 +127,6 @@ def update(
 
     Without --set, nothing is changed, but tried again all the same.
     """
-    from parallelrun.cli.output import show_change
     from parallelrun_core.untrusted.document import set_field
 
     with connect(url, token) as client:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from parallelrun.cli.exit_codes import ExitCode
-from parallelrun.cli.output import FormatOption, OutputFormat
+from parallelrun.cli.output import FormatOption, OutputFormat, dump
+from parallelrun.progress.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,9 +48,7 @@ def preview_command(
     """
     import msgspec
 
-    from parallelrun.cli.output import dump
     from parallelrun.job_file.reading import read_job_file
-    from parallelrun.progress.text import clean
     from parallelrun.resources.names import own_names
     from parallelrun_core.checks.data_preview import preview
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from parallelrun.cli import completion
-from parallelrun.cli.output import FormatOption, OutputFormat
+from parallelrun.cli.output import FormatOption, OutputFormat, say, show_change, show_list, show_one
 from parallelrun.cli.server import Local, Token, Url, local_or_remote
 
 if TYPE_CHECKING:
@@ -35,8 +35,6 @@ def create(
     token: Token = "",
 ) -> None:
     """Define a datastore, or define it anew, and print its name."""
-    from parallelrun.cli.output import say, show_change
-
     with _datastores(url, token, local=local) as (place, where):
         defined = place.create(file)
     show_change(defined, form, name=defined.name)
@@ -49,19 +47,12 @@ def list_datastores(
     form: FormatOption = OutputFormat.TABLE, local: Local = False, url: Url = "", token: Token = ""
 ) -> None:
     """List all datastores."""
-    from parallelrun.cli.output import show_list
-
     with _datastores(url, token, local=local) as (place, _):
         show_list(
             place.list(),
             form,
             name=lambda each: each.name,
-            columns=[
-                ("NAME", lambda each: each.name),
-                ("TYPE", lambda each: each.type),
-                ("LOCATION", lambda each: each.location),
-                ("CREDENTIALS", lambda each: each.access),
-            ],
+            columns=["name", "type", "location", ("CREDENTIALS", lambda each: each.access)],
         )
 
 
@@ -70,8 +61,6 @@ def show(
     name: Name, form: FormatOption = OutputFormat.TABLE, local: Local = False, url: Url = "", token: Token = ""
 ) -> None:
     """Show one datastore."""
-    from parallelrun.cli.output import show_one
-
     with _datastores(url, token, local=local) as (place, _):
         definition = place.get(name)
     lines = [

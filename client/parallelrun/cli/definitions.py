@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from parallelrun.cli.output import FormatOption, OutputFormat
+from parallelrun.cli.output import Column, FormatOption, OutputFormat, say, show_change, show_list, show_one
 from parallelrun.cli.server import Token, Url, connect
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ def add_create(
     def command(
         *, file: Path = option, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = ""
     ) -> None:
-        from parallelrun.cli.output import say, show_change
 
         with connect(url, token) as client:
             defined = create(client, file)
@@ -50,19 +49,18 @@ def add_list(
     group: typer.Typer,
     text: str,
     rows: Callable[[Client], Iterable[msgspec.Struct]],
-    columns: Sequence[tuple[str, Callable[[Any], object]]],
+    columns: Sequence[Column],
 ) -> None:
     """Add `list`.
 
     Args:
         text: its help.
         rows: what it lists, each with a `name`.
-        columns: title and content of each.
+        columns: those of its table.
     """
 
     @group.command("list", help=text)
     def command(form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
-        from parallelrun.cli.output import show_list
 
         with connect(url, token) as client:
             show_list(rows(client), form, name=lambda each: each.name, columns=columns)
@@ -89,7 +87,6 @@ def add_show(
     def command(
         name: str = argument, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = ""
     ) -> None:
-        from parallelrun.cli.output import show_one
 
         with connect(url, token) as client:
             definition = get(client, name)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from parallelrun.cli.exit_codes import ExitCode
-from parallelrun.cli.output import FormatOption, OutputFormat
+from parallelrun.cli.output import FormatOption, OutputFormat, dump
 from parallelrun.cli.server import Token, Url
+from parallelrun.progress.text import clean
 
 if TYPE_CHECKING:
     from parallelrun.doctor.checkup import Reported
@@ -42,7 +43,6 @@ def doctor(
 
     What it writes to try an output in a store, it removes.
     """
-    from parallelrun.cli.output import dump
     from parallelrun.doctor.checkup import checkup
     from parallelrun_core.wire.finding import Level, Place
 
@@ -64,8 +64,6 @@ def doctor(
 
 def _shown(reports: Iterator[Reported], form: OutputFormat) -> Iterator[Reported]:
     """Pass the reports on, each printed as soon as it is known, where lines are wanted."""
-    from parallelrun.progress.text import clean
-
     for each in reports:
         if form is OutputFormat.TABLE:
             print(clean(f"{each.level:<5}{each.subject}: {each.what}{each.todo and f' -> {each.todo}'}"), flush=True)

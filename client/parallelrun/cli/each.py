@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from parallelrun.cli.output import OutputFormat
+from parallelrun.cli.output import OutputFormat, dump, say, show_change
 
 
 class RefusedNames:
@@ -44,7 +44,6 @@ class RefusedNames:
     def exit(self) -> None:
         """End the command with the exit code of the first refusal, if there was one."""
         from parallelrun.cli.errors import exit_code_of
-        from parallelrun.cli.output import say
 
         if self._errors:
             say(f"{len(self._errors)} of {len(self.names)} were refused")
@@ -72,8 +71,6 @@ def change_each(
         typer.Exit: something was refused; all that weren't are changed.
     """
     import msgspec
-
-    from parallelrun.cli.output import dump, show_change
 
     refusals = RefusedNames(names)
     as_list = len(refusals.names) > 1 and form in (OutputFormat.JSON, OutputFormat.YAML)

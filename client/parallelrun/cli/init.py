@@ -10,9 +10,10 @@ from typing import Annotated
 
 import typer
 
-from parallelrun.cli.output import FormatOption, OutputFormat
+from parallelrun.cli.data_preview import in_one_line, spec_for
+from parallelrun.cli.output import FormatOption, OutputFormat, dump, say
 from parallelrun.starter.kinds import kind_names
-from parallelrun.starter.plan import Answers, Result, SampleData
+from parallelrun.starter.plan import Answers, Result, SampleData, files_of
 
 
 def init(
@@ -51,8 +52,6 @@ def init(
     What isn't given is asked for on a terminal; otherwise it is a small sample of files, and rows come out. With a path
     or URL as `--data`, the options with which it can be read are found out and written.
     """
-    from parallelrun.cli.output import dump
-
     if kind:
         files, script = _of_a_kind(folder, kind, data=data, where=where or "", result=result)
     else:
@@ -66,7 +65,6 @@ def init(
 
 
 def _say_what_is_next(folder: Path, script: str, files: Collection[str]) -> None:
-    from parallelrun.cli.output import say
     from parallelrun.starter.kind import LIMIT_FILE
 
     limit = f" --limit {folder / LIMIT_FILE}" if LIMIT_FILE in files else ""
@@ -92,8 +90,6 @@ def _of_a_kind(folder: Path, kind: str, *, data: str, where: str, result: Result
 
 def _of_answers(folder: Path, *, data: str, where: str | None, result: Result | None) -> tuple[dict[str, str], str]:
     """Return the files of a job for the data that are given or asked for, and the path of its script."""
-    from parallelrun.starter.plan import files_of
-
     kind, step = SampleData(data) if data in [*SampleData] else None, ""
     if data and kind is None:
         where = data
@@ -120,8 +116,6 @@ def _found(folder: Path, where: str) -> tuple[SampleData, str]:
     Raises:
         InvalidInput: there is nothing.
     """
-    from parallelrun.cli.data_preview import in_one_line, spec_for
-    from parallelrun.cli.output import say
     from parallelrun.errors import InvalidInput
     from parallelrun_core.checks.data_preview import preview
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,8 +23,9 @@ from parallelrun.cli.job_replay import replay
 from parallelrun.cli.job_report import report
 from parallelrun.cli.job_show import show
 from parallelrun.cli.job_views import open_page, top
-from parallelrun.cli.output import FormatOption, LimitOption, OutputFormat
+from parallelrun.cli.output import FormatOption, LimitOption, OutputFormat, say, say_notes, show_change, show_list
 from parallelrun.cli.server import Token, Url, connect
+from parallelrun.progress.text import mini_batches, standing
 
 if TYPE_CHECKING:
     from parallelrun.models import Job
@@ -55,7 +57,6 @@ def create(
     token: Token = "",
 ) -> None:
     """Submit a job, and print its id."""
-    from parallelrun.cli.output import say, say_notes, show_change
     from parallelrun.client import server_to_use
     from parallelrun.packaging.submission import notes_on
     from parallelrun.resources.names import names_at
@@ -120,9 +121,6 @@ def list_jobs(
     token: Token = "",
 ) -> None:
     """List jobs, newest first."""
-    from parallelrun.cli.output import show_list
-    from parallelrun.progress.text import mini_batches, standing
-
     with connect(url, token) as client:
         jobs = list(
             client.jobs.list(
@@ -134,15 +132,15 @@ def list_jobs(
             form,
             name=lambda each: each.id,
             columns=[
-                ("ID", lambda each: each.id),
-                ("NAME", lambda each: each.name),
-                ("TYPE", lambda each: each.type),
-                *([("OWNER", lambda each: each.owner)] if any(each.owner for each in jobs) else []),
+                "id",
+                "name",
+                "type",
+                *(["owner"] if any(each.owner for each in jobs) else []),
                 ("STATE", standing),
                 ("MINI-BATCHES", lambda each: mini_batches(each.progress)),
                 ("FAILED", lambda each: each.progress.failed),
-                ("SUBMITTED", lambda each: each.submitted),
-                ("ENDED", lambda each: each.ended),
+                "submitted",
+                "ended",
             ],
         )
 
@@ -164,24 +162,20 @@ def list_mini_batches(
     token: Token = "",
 ) -> None:
     """Show the mini-batches of a job. Says where each was run, how long, and what went wrong."""
-    from itertools import islice
-
-    from parallelrun.cli.output import show_list
-
     with connect(url, token) as client:
         show_list(
             islice(client.jobs.mini_batches(job_id, status=status or None), limit),
             form,
             name=lambda each: str(each.id),
             columns=[
-                ("ID", lambda each: each.id),
-                ("STATUS", lambda each: each.status),
-                ("TRIES", lambda each: each.tries),
-                ("ITEMS", lambda each: each.items),
-                ("ROWS", lambda each: each.rows),
+                "id",
+                "status",
+                "tries",
+                "items",
+                "rows",
                 ("SECONDS", lambda each: each.run_s and round(each.run_s, 3)),
-                ("NODE", lambda each: each.node),
-                ("PROCESS", lambda each: each.process),
+                "node",
+                "process",
                 ("ERROR", lambda each: each.failure and f"{each.failure.category}: {each.failure.message}"),
             ],
         )
@@ -202,9 +196,7 @@ def list_failed_items(
     token: Token = "",
 ) -> None:
     """Show each item of a job that has failed for good, and why. They are listed once the job has ended."""
-    from itertools import islice
 
-    from parallelrun.cli.output import show_list
     from parallelrun_core.untrusted.sanitize import csv_cell
 
     with connect(url, token) as client:
@@ -219,29 +211,21 @@ def list_failed_items(
             items,
             form,
             name=lambda each: each.item,
-            columns=[
-                ("ITEM", lambda each: each.item),
-                ("MINI-BATCH", lambda each: each.mini_batch),
-                ("CATEGORY", lambda each: each.category),
-                ("PLACE", lambda each: each.place),
-                ("MESSAGE", lambda each: each.message),
-            ],
+            columns=["item", ("MINI-BATCH", lambda each: each.mini_batch), "category", "place", "message"],
         )
 
 
 @job.command("metrics")
 def list_metrics(job_id: JobId, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
     """Show the metrics of a job. Its script has logged them, with MLflow or otherwise."""
-    from parallelrun.cli.output import show_list
-
     with connect(url, token) as client:
         show_list(
             client.jobs.metrics(job_id),
             form,
             name=lambda each: each.name,
             columns=[
-                ("NAME", lambda each: each.name),
-                ("KIND", lambda each: each.kind),
+                "name",
+                "kind",
                 ("VALUES", lambda each: each.count),
                 ("LAST", lambda each: each.points[-1].value if each.points else None),
                 ("STEP", lambda each: each.points[-1].step if each.points else None),

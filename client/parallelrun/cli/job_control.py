@@ -12,7 +12,7 @@ from parallelrun.cli.each import change_each
 from parallelrun.cli.exit_codes import StrictOption
 from parallelrun.cli.job_files import JobIds
 from parallelrun.cli.job_follow import follow_job
-from parallelrun.cli.output import FormatOption, OutputFormat
+from parallelrun.cli.output import FormatOption, OutputFormat, say
 from parallelrun.cli.server import Token, Url, connect
 
 if TYPE_CHECKING:
@@ -149,8 +149,6 @@ def _became(job: Job) -> str:
 
 def _end(client: Client, reopened: list[Job], *, follow: bool, strict: bool) -> None:
     """Say which code runs, of what was more than paused, and follow a job to its end."""
-    from parallelrun.cli.output import say
-
     for job in reopened:
         if job.state in ("queued", "failed", "canceled"):
             say(f"{job.id} runs the code as submitted on {job.submitted}; to run changed code, create a new job with")

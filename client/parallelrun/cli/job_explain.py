@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from parallelrun.cli.job_files import JobId
-from parallelrun.cli.output import FormatOption, OutputFormat
+from parallelrun.cli.output import FormatOption, OutputFormat, dump, table
 from parallelrun.cli.server import Token, Url, connect
+from parallelrun.progress.text import clean
 
 if TYPE_CHECKING:
     from parallelrun.models import Explanation
@@ -30,8 +31,6 @@ def explain(
     isn't met."""
     import msgspec
 
-    from parallelrun.cli.output import dump
-
     with connect(url, token) as client:
         explanation = client.jobs.explain(job_id, mini_batch=mini_batch)
     if form is OutputFormat.NAME:
@@ -43,8 +42,6 @@ def explain(
 
 
 def _show(explanation: Explanation) -> None:
-    from parallelrun.cli.output import table
-    from parallelrun.progress.text import clean
 
     subject = explanation.job if explanation.mini_batch is None else f"mini-batch {explanation.mini_batch}"
     print(clean(f"{subject}: {explanation.answer}"))

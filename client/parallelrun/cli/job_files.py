@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from parallelrun.cli import completion
-from parallelrun.cli.output import FormatOption, OutputFormat
+from parallelrun.cli.output import FormatOption, OutputFormat, dump, say, show_list
 from parallelrun.cli.server import Token, Url, connect
+from parallelrun.progress.text import clean
 
 if TYPE_CHECKING:
     from parallelrun.client import Client
@@ -41,9 +42,6 @@ def logs(
     token: Token = "",
 ) -> None:
     """List a job's logs, or print one."""
-    from parallelrun.cli.output import show_list
-    from parallelrun.progress.text import clean
-
     if tail is not None and not path:
         raise typer.BadParameter("--tail needs a log path: parallelrun job logs ID PATH --tail N")
     with connect(url, token) as client:
@@ -54,11 +52,7 @@ def logs(
                 client.logs.list(job_id),
                 form,
                 name=lambda each: each.path,
-                columns=[
-                    ("PATH", lambda each: each.path),
-                    ("BYTES", lambda each: each.bytes),
-                    ("MODIFIED", lambda each: each.modified),
-                ],
+                columns=["path", "bytes", "modified"],
             )
             return
         paths = [path]
@@ -95,7 +89,6 @@ def download(
     token: Token = "",
 ) -> None:
     """Download all outputs of a job, and print their paths. Continues an interrupted download."""
-    from parallelrun.cli.output import dump, say
     from parallelrun.errors import NotFound
     from parallelrun.local_folder import local_folder
     from parallelrun_core.untrusted.sanitize import visible

@@ -8,6 +8,7 @@ import typer
 
 from parallelrun.cli.exit_codes import ExitCode, StrictOption, of_job
 from parallelrun.cli.job_files import JobId
+from parallelrun.cli.output import say, say_summary
 from parallelrun.cli.server import Token, Url, connect
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ def stream(job_id: JobId, *, strict: StrictOption = False, url: Url = "", token:
 
 def follow_job(client: Client, job: Job, *, strict: bool = False) -> ExitCode:
     """Show how a job goes on until it ends; the exit code is the job's."""
-    from parallelrun.cli.output import say, say_summary
     from parallelrun.progress.summary import is_clean, summary
     from parallelrun.resources.watch import watch_on_stderr
 

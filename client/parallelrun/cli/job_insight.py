@@ -8,8 +8,9 @@ import typer
 
 from parallelrun.cli.completion import one_of
 from parallelrun.cli.job_files import JobId
-from parallelrun.cli.output import FormatOption, OutputFormat
+from parallelrun.cli.output import FormatOption, OutputFormat, dump, say, show_list
 from parallelrun.cli.server import Token, Url, connect
+from parallelrun.progress.text import clean
 
 if TYPE_CHECKING:
     from parallelrun_core.answers.stacks import NodeStacks, WorkerStacks
@@ -33,9 +34,6 @@ def stacks(
 ) -> None:
     """Show in which line each worker of a running job is. Also one that hangs; the job is not disturbed."""
     import msgspec
-
-    from parallelrun.cli.output import dump, say
-    from parallelrun.progress.text import clean
 
     with connect(url, token) as client:
         answer = client.jobs.stacks(job_id, node=node, process=worker)
@@ -70,8 +68,6 @@ def profile(
     token: Token = "",
 ) -> None:
     """Show in which functions a job has spent its time. It needs a `profiling_module`; of all workers, or of some."""
-    from parallelrun.cli.output import say, show_list
-
     if sort not in ("cumulative", "own", "calls"):
         raise typer.BadParameter(f"{sort!r} is none of cumulative, own and calls", param_hint="--sort")
     with connect(url, token) as client:
@@ -87,7 +83,7 @@ def profile(
             ("CUMULATIVE", lambda each: f"{each.cumulative_s:.3f}"),
             ("OWN", lambda each: f"{each.own_s:.3f}"),
             ("CALLS", lambda each: f"{each.calls:,}"),
-            ("FUNCTION", lambda each: each.function),
+            "function",
             ("WHERE", lambda each: f"{each.file}:{each.line}" if each.file else ""),
         ],
     )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Annotated
 
 import typer
 
 from parallelrun.cli.job_files import JobId
-from parallelrun.cli.output import FormatOption, LimitOption, OutputFormat
+from parallelrun.cli.output import FormatOption, LimitOption, OutputFormat, show_change, show_list
 from parallelrun.cli.server import Token, Url, connect
 
 
@@ -21,21 +22,12 @@ def remembered(
     token: Token = "",
 ) -> None:
     """Show the answers that `remember()` has kept. Also while the job runs."""
-    from itertools import islice
-
-    from parallelrun.cli.output import show_list
-
     with connect(url, token) as client:
         show_list(
             islice(client.jobs.remembered(job_id, text=text), limit),
             form,
             name=lambda each: each.key,
-            columns=[
-                ("KEY", lambda each: each.key),
-                ("BYTES", lambda each: each.bytes),
-                ("VALUE", lambda each: each.value_begin),
-                ("LOG", lambda each: each.log),
-            ],
+            columns=["key", "bytes", ("VALUE", lambda each: each.value_begin), "log"],
         )
 
 
@@ -54,7 +46,6 @@ def forget(
 
     When it is resumed, it asks for them again. What other jobs have taken over stays with them.
     """
-    from parallelrun.cli.output import show_change
     from parallelrun_core.plurals import counted
 
     if everything == (key is not None):

@@ -8,7 +8,7 @@ import typer
 
 from parallelrun.cli.each import RefusedNames, change_each
 from parallelrun.cli.job_files import JobId, JobIds
-from parallelrun.cli.output import FormatOption, OutputFormat
+from parallelrun.cli.output import FormatOption, OutputFormat, say, show_change
 from parallelrun.cli.server import Token, Url, connect
 
 
@@ -26,8 +26,6 @@ def tag(
     token: Token = "",
 ) -> None:
     """Set and remove tags of a job, also of one that has ended. Those that aren't named stay."""
-    from parallelrun.cli.output import show_change
-
     if not tags and not remove:
         raise typer.BadParameter("name a tag to set, as team=vision, or one to --remove", param_hint="NAME=VALUE")
     parts = [each.partition("=") for each in tags or []]
@@ -58,8 +56,6 @@ def delete(job_ids: JobIds, url: Url = "", token: Token = "") -> None:
     A pipeline goes with the jobs of its steps. What something refers to can't be deleted: a job that resumes from it or
     reads its outputs, an asset, a schedule.
     """
-    from parallelrun.cli.output import say
-
     refusals = RefusedNames(job_ids)
     with connect(url, token) as client:
         for job_id in refusals.names:

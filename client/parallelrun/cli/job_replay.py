@@ -11,7 +11,9 @@ import typer
 
 from parallelrun.cli.exit_codes import of_job
 from parallelrun.cli.job_files import JobId
+from parallelrun.cli.output import say
 from parallelrun.cli.server import Token, Url, connect
+from parallelrun.progress.text import clean
 
 
 def replay(
@@ -29,7 +31,6 @@ def replay(
     stays as it is. The files must have the same paths here."""
     import yaml
 
-    from parallelrun.cli.output import say
     from parallelrun.embedded.local_run import RunOptions, run_here
     from parallelrun.job_file.reading import read_spec
     from parallelrun.job_file.replay import replay_of
@@ -59,8 +60,6 @@ def replay(
 
 def _print_text(folder: Path | None) -> None:
     """Print what is in the logs below a folder."""
-    from parallelrun.progress.text import clean
-
     for file in sorted(folder.rglob("*.txt")) if folder else ():
         text = file.read_text(encoding="utf-8", errors="replace")
         sys.stdout.write(clean(text, lines=True, most=len(text)))

@@ -6,8 +6,9 @@ import time
 from typing import TYPE_CHECKING
 
 from parallelrun.cli.job_files import JobId
-from parallelrun.cli.output import FormatOption, OutputFormat
+from parallelrun.cli.output import FormatOption, OutputFormat, show_one
 from parallelrun.cli.server import Token, Url, connect
+from parallelrun.progress.text import chosen_size, describe, duration, standing, waiting_words
 
 if TYPE_CHECKING:
     from parallelrun.client import Client
@@ -16,11 +17,9 @@ if TYPE_CHECKING:
 
 def show(job_id: JobId, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
     """Show one job."""
-    from parallelrun.cli.output import show_one
     from parallelrun.models import Pace
     from parallelrun.progress.steps import describe_step
     from parallelrun.progress.summary import hints, summary
-    from parallelrun.progress.text import chosen_size, describe, standing, waiting_words
 
     with connect(url, token) as client:
         answer = client.jobs.get(job_id)
@@ -119,7 +118,6 @@ def _slow(mini_batch: MiniBatch) -> str:
 
 
 def _seconds(seconds: float) -> str:
-    from parallelrun.progress.text import duration
 
     if seconds < 0.001:
         return "less than 1 ms"

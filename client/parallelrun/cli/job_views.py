@@ -13,8 +13,9 @@ import typer
 from parallelrun.cli import completion
 from parallelrun.cli.exit_codes import ExitCode, of_state
 from parallelrun.cli.job_files import JobId
-from parallelrun.cli.output import FormatOption, OutputFormat
+from parallelrun.cli.output import FormatOption, OutputFormat, dump, say, say_summary
 from parallelrun.cli.server import Token, Url, connect
+from parallelrun.progress.text import clock
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -53,7 +54,6 @@ def top(
     import msgspec
     from rich.console import Console
 
-    from parallelrun.cli.output import dump
     from parallelrun.top.snapshot import take
 
     with connect(url, token) as client:
@@ -78,7 +78,6 @@ def open_page(
     token: Token = "",
 ) -> None:
     """Open the page of a job in a browser, signed in. Prints its address."""
-    from parallelrun.cli.output import say
     from parallelrun.top.page import address_of, open_in_browser, sign_in_address
 
     with connect(url, token) as client:
@@ -108,7 +107,6 @@ def _watch(client: Client, watched: Job) -> ExitCode:
     from rich.console import Console
     from rich.live import Live
 
-    from parallelrun.cli.output import say_summary
     from parallelrun.progress.summary import is_clean, summary
     from parallelrun.top.snapshot import Snapshot, take_patiently
 
@@ -134,7 +132,6 @@ def _watch(client: Client, watched: Job) -> ExitCode:
 
 def _drawn(snapshot: Snapshot, height: int) -> RenderableType:
     from parallelrun.models import Pace
-    from parallelrun.progress.text import clock
     from parallelrun.top.screen import screen
 
     job = snapshot.job

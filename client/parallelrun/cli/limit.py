@@ -45,7 +45,7 @@ add_list(
     "List all limits.",
     lambda client: client.limits.list(),
     [
-        ("NAME", lambda each: each.name),
+        "name",
         ("REQUESTS/MIN", lambda each: _number(each.requests_per_minute)),
         ("TOKENS/MIN", lambda each: _number(each.tokens_per_minute)),
         ("IN FLIGHT", lambda each: _number(each.in_flight)),

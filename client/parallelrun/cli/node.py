@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from parallelrun.cli.each import RefusedNames
-from parallelrun.cli.output import FormatOption, OutputFormat
+from parallelrun.cli.output import FormatOption, OutputFormat, say, show_list
 from parallelrun.cli.server import Token, Url, connect
 
 node = typer.Typer(help="The nodes of a cluster.", no_args_is_help=True, rich_markup_mode=None)
@@ -16,19 +16,17 @@ node = typer.Typer(help="The nodes of a cluster.", no_args_is_help=True, rich_ma
 @node.command("list")
 def list_nodes(form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
     """List all nodes."""
-    from parallelrun.cli.output import show_list
-
     with connect(url, token) as client:
         show_list(
             client.nodes.list(),
             form,
             name=lambda each: each.node,
             columns=[
-                ("NODE", lambda each: each.node),
-                ("STATE", lambda each: each.state),
+                "node",
+                "state",
                 ("BUSY", lambda each: f"{each.busy}/{each.slots}"),
-                ("HOST", lambda each: each.host),
-                ("VERSION", lambda each: each.version),
+                "host",
+                "version",
                 ("JOBS", lambda each: " ".join(each.jobs)),
             ],
         )
@@ -41,7 +39,6 @@ def drain(
     token: Token = "",
 ) -> None:
     """Let nodes finish what they run, then end. What they have not begun goes back to the queue."""
-    from parallelrun.cli.output import say
     from parallelrun_core.plurals import counted
 
     refusals = RefusedNames(names)

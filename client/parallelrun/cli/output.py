@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from enum import StrEnum
+from operator import attrgetter
 from typing import Annotated, Any
 
 import msgspec
@@ -26,6 +27,9 @@ class OutputFormat(StrEnum):
 
 
 FormatOption = Annotated[OutputFormat, typer.Option("--output", "-o", help="The form of the output.")]
+Column = str | tuple[str, Callable[[Any], object]]
+"""A column of a table: the name of a field, or a title and what makes the content."""
+
 LimitOption = Annotated[int | None, typer.Option(min=1, help="The maximum number.", show_default="all")]
 
 
@@ -34,7 +38,7 @@ def show_list(
     form: OutputFormat,
     *,
     name: Callable[[Any], str],
-    columns: Sequence[tuple[str, Callable[[Any], object]]],
+    columns: Sequence[Column],
 ) -> None:
     """Print several objects: names and tables line by line, the other forms as one list."""
     from parallelrun_core.untrusted.sanitize import visible
@@ -43,9 +47,12 @@ def show_list(
         for row in rows:
             print(visible(name(row), lines=False))
     elif form is OutputFormat.TABLE:
+        pairs = [
+            (each.replace("_", " ").upper(), attrgetter(each)) if isinstance(each, str) else each for each in columns
+        ]
         table(
-            [title for title, _ in columns],
-            [["" if (value := get(row)) is None else str(value) for _, get in columns] for row in rows],
+            [title for title, _ in pairs],
+            [["" if (value := get(row)) is None else str(value) for _, get in pairs] for row in rows],
         )
     else:
         dump([msgspec.to_builtins(row) for row in rows], form)

@@ -11,8 +11,9 @@ import typer
 
 from parallelrun.cli.advise import seconds_of
 from parallelrun.cli.job_file_options import Assignments, InputPlaces, JobFile, read_with_options
-from parallelrun.cli.output import FormatOption, OutputFormat
-from parallelrun.cli.server import Token, Url
+from parallelrun.cli.output import FormatOption, OutputFormat, dump, say, say_notes
+from parallelrun.cli.server import Token, Url, connect
+from parallelrun.progress.text import size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -46,7 +47,6 @@ def plan_command(
     The inputs are listed and cut as when the job runs; nothing of the script runs without --trial. The nodes are those
     of the cluster that is used; without one, this machine. Of a pipeline, each step is planned whose data are there.
     """
-    from parallelrun.cli.output import dump, say_notes
     from parallelrun.job_file.reading import check_paths
 
     reading = read_with_options(job_file, assignments, inputs)
@@ -104,7 +104,6 @@ def _unplanned(spec: JobSpec) -> str:
 
 def _cluster(url: str, token: str) -> tuple[dict[str, int], int]:
     """Return the bytes free on each node, and the workers of each; of this machine if there is no cluster."""
-    from parallelrun.cli.server import connect
     from parallelrun.embedded.services import usable_cpus
     from parallelrun.errors import ConnectionFailed
 
@@ -121,7 +120,6 @@ def _cluster(url: str, token: str) -> tuple[dict[str, int], int]:
 
 
 def _tried(reading: Reading, workers: int, seconds: float) -> Trial:
-    from parallelrun.cli.output import say
     from parallelrun.tuning.tuning import tune
 
     with_workers = replace(reading, spec=reading.job.model_copy(update={"max_concurrency_per_instance": workers}))
@@ -130,7 +128,6 @@ def _tried(reading: Reading, workers: int, seconds: float) -> Trial:
 
 
 def _lines(plan: JobPlan, trial: Trial | None) -> Iterator[str]:
-    from parallelrun.progress.text import size
     from parallelrun_core.adviser.words import duration
     from parallelrun_core.plurals import counted
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from parallelrun.cli.definitions import add_list
-from parallelrun.cli.output import FormatOption, OutputFormat
+from parallelrun.cli.output import FormatOption, OutputFormat, show_change
 from parallelrun.cli.server import Token, Url, connect
 
 if TYPE_CHECKING:
@@ -50,8 +50,6 @@ def set_quota(
 
     What isn't named stays as it is; `none` is no limit any more.
     """
-    from parallelrun.cli.output import show_change
-
     options = {
         "jobs": jobs,
         "submissions_per_minute": submissions_per_minute,
@@ -85,14 +83,7 @@ add_list(
     quota,
     "List all quotas.",
     lambda client: client.quotas.list(),
-    [
-        ("NAME", lambda each: each.name),
-        ("JOBS", lambda each: each.jobs),
-        ("SUBMISSIONS PER MINUTE", lambda each: each.submissions_per_minute),
-        ("SLOTS", lambda each: each.slots),
-        ("NODES", lambda each: each.nodes),
-        ("JOB BYTES", lambda each: each.job_bytes),
-    ],
+    ["name", "jobs", "submissions_per_minute", "slots", "nodes", "job_bytes"],
 )
 
 

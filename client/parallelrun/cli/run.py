@@ -11,7 +11,7 @@ import typer
 
 from parallelrun.cli.exit_codes import ExitCode, StrictOption, Terminated, of_job
 from parallelrun.cli.job_file_options import Assignments, InputPlaces, JobFile, Processes, read_with_options
-from parallelrun.cli.output import OutputFormat
+from parallelrun.cli.output import OutputFormat, dump, say, say_notes, say_summary
 
 if TYPE_CHECKING:
     from parallelrun.embedded.local_run import RunEnd, RunOptions, RunResult
@@ -61,7 +61,6 @@ def run_command(
 
     A cluster of processes is started for it, and ends with it. Output and logs are in DIR.
     """
-    from parallelrun.cli.output import say_notes
     from parallelrun.embedded.local_run import RunOptions
 
     reading = read_with_options(job_file, assignments, inputs)
@@ -83,7 +82,6 @@ def run_command(
 
 def _run(reading: Reading, options: RunOptions) -> RunEnd:
     """Run a job while its progress is shown, and say how it has ended."""
-    from parallelrun.cli.output import say
     from parallelrun.embedded.local_run import run_here
     from parallelrun.progress.display import display_on
 
@@ -103,8 +101,6 @@ def _run(reading: Reading, options: RunOptions) -> RunEnd:
 
 def _say_what_differs(reading: Reading, nodes: int) -> None:
     """Print what the job asks for that a run on this machine doesn't have."""
-    from parallelrun.cli.output import say
-
     for path, each in reading.jobs():
         if (count := each.job.instance_count or 0) > nodes:
             subject = f"step {path}" if path else "the job"
@@ -117,7 +113,6 @@ def _say_what_differs(reading: Reading, nodes: int) -> None:
 
 def _say_how_it_ended(end: RunEnd, reading: Reading) -> None:
     """Print how the job has ended."""
-    from parallelrun.cli.output import say, say_summary
     from parallelrun.progress.summary import is_clean, summary
 
     job, logs = end.result.job, end.result.logs
@@ -163,8 +158,6 @@ def _print_places(result: RunResult, form: OutputFormat) -> None:
 
 def _dump(result: RunResult, form: OutputFormat) -> None:
     import msgspec
-
-    from parallelrun.cli.output import dump
 
     outputs = {**result.outputs, **result.output_urls}
     data = {

@@ -9,7 +9,8 @@ import typer
 
 from parallelrun.cli import completion
 from parallelrun.cli.definitions import add_delete, add_list
-from parallelrun.cli.output import FormatOption, OutputFormat
+from parallelrun.cli.job_follow import follow_job
+from parallelrun.cli.output import FormatOption, OutputFormat, say, say_notes, show_change, show_one
 from parallelrun.cli.server import Token, Url, connect
 
 if TYPE_CHECKING:
@@ -37,8 +38,6 @@ def create(
     token: Token = "",
 ) -> None:
     """Define a schedule, or define it anew, and print its name."""
-    from parallelrun.cli.output import say, say_notes, show_change
-
     with connect(url, token) as client:
         created = client.schedules.create(file)
     say_notes(created.job.notes)
@@ -51,7 +50,7 @@ add_list(
     "List all schedules.",
     lambda client: client.schedules.list(),
     [
-        ("NAME", lambda each: each.name),
+        "name",
         ("ENABLED", lambda each: "yes" if each.enabled else "no"),
         ("TRIGGER", _trigger),
         ("NEXT", lambda each: each.next[0] if each.next else None),
@@ -70,8 +69,6 @@ def show(
     token: Token = "",
 ) -> None:
     """Show one schedule. With what became of the last times at which it was due."""
-    from parallelrun.cli.output import show_one
-
     with connect(url, token) as client:
         definition = client.schedules.get(name)
         fires = list(client.schedules.history(name, limit=history)) if history and form is OutputFormat.TABLE else []
@@ -93,8 +90,6 @@ def show(
 @schedule.command()
 def enable(name: Name, url: Url = "", token: Token = "") -> None:
     """Make its jobs again when they are due. What was due meanwhile is not made up."""
-    from parallelrun.cli.output import say
-
     with connect(url, token) as client:
         say(f"next: {_next(client.schedules.enable(name))}")
 
@@ -115,9 +110,6 @@ def trigger(
     token: Token = "",
 ) -> None:
     """Make one of its jobs now, and print the job's id."""
-    from parallelrun.cli.job_follow import follow_job
-    from parallelrun.cli.output import show_change
-
     with connect(url, token) as client:
         job = client.schedules.trigger(name)
         show_change(job, form, name=job.id)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from parallelrun.cli.definitions import add_delete, add_list
-from parallelrun.cli.output import FormatOption, OutputFormat
+from parallelrun.cli.output import FormatOption, OutputFormat, say, show_change
 from parallelrun.cli.server import Token, Url, connect
 
 token = typer.Typer(
@@ -39,8 +39,6 @@ def create(
     token: Token = "",
 ) -> None:
     """Make a token, and print it. It is shown this once: the server stores a hash of it."""
-    from parallelrun.cli.output import say, show_change
-
     with connect(url, token) as client:
         created = client.tokens.create(name, scopes=scopes or ["submit"], days=days, replace=replace)
     show_change(created, form, name=created.token)
@@ -53,9 +51,9 @@ add_list(
     "List all tokens that the server has made, without their texts.",
     lambda client: client.tokens.list(),
     [
-        ("NAME", lambda each: each.name),
+        "name",
         ("SCOPES", lambda each: ",".join(each.scopes)),
-        ("CREATED", lambda each: each.created),
+        "created",
         ("BY", lambda each: each.created_by),
         ("EXPIRES", lambda each: each.expires if each.is_valid else f"{each.expires} (expired)"),
     ],

@@ -8,7 +8,7 @@ import typer
 
 from parallelrun.cli.advise import seconds_of
 from parallelrun.cli.job_file_options import Assignments, InputPlaces, JobFile, read_with_options
-from parallelrun.cli.output import FormatOption, OutputFormat
+from parallelrun.cli.output import FormatOption, OutputFormat, dump, say, say_notes, table
 
 if TYPE_CHECKING:
     from parallelrun.tuning.trials import Tried
@@ -33,7 +33,6 @@ def tune_command(
     The script really runs, on this machine, on the first mini-batches of the input; what it writes to its outputs is
     thrown away. How long all of it would take, and on how many nodes, is computed from that.
     """
-    from parallelrun.cli.output import say, say_notes
     from parallelrun.tuning.tuning import tune
 
     target_s = seconds_of(target) if target else None
@@ -55,7 +54,6 @@ def _settings(tried: Tried) -> str:
 
 
 def _show(tuned: Tuned, target: str, form: OutputFormat) -> None:
-    from parallelrun.cli.output import dump, table
     from parallelrun_core.adviser.words import duration
 
     if form is OutputFormat.NAME:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from parallelrun.cli.output import FormatOption, OutputFormat
+from parallelrun.cli.output import FormatOption, OutputFormat, show_list
 from parallelrun.cli.server import Token, Url, connect
 
 
@@ -18,7 +18,6 @@ def usage(
     token: Token = "",
 ) -> None:
     """Show who has used the cluster. Hours of slots and GPUs by week and person, and what they cost."""
-    from parallelrun.cli.output import show_list
     from parallelrun_core.untrusted.sanitize import csv_cell
 
     with connect(url, token) as client:
@@ -35,8 +34,8 @@ def usage(
         form,
         name=lambda each: f"{each.week} {each.owner}",
         columns=[
-            ("WEEK", lambda each: each.week),
-            ("OWNER", lambda each: each.owner),
+            "week",
+            "owner",
             ("SLOT HOURS", lambda each: f"{each.slot_hours:,.2f}"),
             ("GPU HOURS", lambda each: f"{each.gpu_hours:,.2f}"),
             ("JOB BYTES", lambda each: "" if each.job_bytes is None else f"{each.job_bytes:,}"),
