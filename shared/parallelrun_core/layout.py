@@ -66,7 +66,6 @@ class Layout:
 
     @property
     def schemas(self) -> Iterator[Path]:
-        """Return the schemas that exist."""
         yield from self.path.glob("schema.*.json")
         yield from self.schemas_of_workers.glob("schema.*.json")
 
@@ -123,7 +122,6 @@ class Layout:
 
     @property
     def results(self) -> Iterator[Path]:
-        """Return the results that exist."""
         return (self.path / name for name in self._names() if _RESULT.fullmatch(name))
 
     def reopening(self, generation: int) -> Path:
@@ -144,7 +142,6 @@ class Layout:
             return []
 
     def cancel(self, generation: int) -> Path:
-        """The request to cancel a generation."""
         return self.path / f"cancel.{generation}.json"
 
     # Rows that are grouped by keys
@@ -285,7 +282,6 @@ class Logs:
 
 
 def jobs_of(root: Path) -> Path:
-    """The folder of all jobs."""
     return root / "jobs"
 
 

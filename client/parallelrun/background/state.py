@@ -11,8 +11,6 @@ from parallelrun_core.service.state_folder import state_folder
 
 
 class BackgroundCluster(msgspec.Struct, kw_only=True, frozen=True):
-    """The addresses of a cluster in the background."""
-
     url: str
     token: str
     pid: int

@@ -29,7 +29,6 @@ def engines(place: Place) -> Iterator[Finding]:
 
 
 def finding_of(compute: Compute) -> Finding:
-    """Return what is to be said of one."""
     status = compute.status
     if status is None and compute.type == MANUAL:
         return ok(f"compute {compute.name}: its nodes are started by people")

@@ -51,7 +51,6 @@ def api(place: Place) -> Iterator[Finding]:
 
 
 def token(place: Place) -> Iterator[Finding]:
-    """Return whether it asks for one."""
     if not place.url:
         return
     from parallelrun.errors import ConnectionFailed, ParallelRunError

@@ -58,7 +58,6 @@ class ClusterLayout:
 
     @property
     def logs(self) -> Path:
-        """The log of each service."""
         return self.home / "services"
 
     @property
@@ -78,7 +77,6 @@ class ClusterLayout:
 
     @property
     def agent_secret(self) -> Path:
-        """The password of agents there."""
         return self.secrets / Role.AGENT / "secret"
 
     @property
@@ -244,7 +242,6 @@ def provisioner_service(
 
 
 def node_names(nodes: int) -> list[str]:
-    """The names of this many nodes."""
     return [f"node{number}" for number in range(1, nodes + 1)]
 
 

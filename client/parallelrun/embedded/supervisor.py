@@ -143,7 +143,6 @@ class Supervisor:
         return [name for name, child in children if child.deaths and not (child.process and child.began < began_before)]
 
     def log_of(self, name: str) -> Path:
-        """The log of a service."""
         return self._logs / f"{name}.log"
 
     def pids(self) -> dict[str, int]:

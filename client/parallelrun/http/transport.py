@@ -98,7 +98,6 @@ class Transport:
         )
 
     def close(self) -> None:
-        """Close all connections."""
         self._http.close()
 
     def request(

@@ -37,7 +37,6 @@ class Cell:
         self._speed = Speed()
 
     def show_job(self, job: Job) -> None:
-        """Show a job as it is now."""
         now = time.monotonic()
         self._speed.add(now, job.progress)
         if self._is_due(now, at_once=job.has_ended):

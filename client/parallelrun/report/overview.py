@@ -59,7 +59,6 @@ def cause(facts: Facts) -> Markup | None:
 
 
 def figures(facts: Facts) -> Markup | None:
-    """Key figures."""
     job, key_figures, progress = facts.job, facts.figures, facts.job.progress
     if job.is_pipeline:
         return None
@@ -89,7 +88,6 @@ def figures(facts: Facts) -> Markup | None:
 
 
 def advice(facts: Facts) -> Markup | None:
-    """Return what to change."""
     job_advice = facts.advice
     if job_advice is None or not job_advice.findings:
         return None
@@ -113,7 +111,6 @@ def _finding(each: AdviceFinding) -> Markup:
 
 
 def steps(facts: Facts) -> Markup | None:
-    """The steps of a pipeline."""
     if not facts.job.steps:
         return None
     rows = [
@@ -193,7 +190,6 @@ def _entry(kind: str, words: str, value: float, total: float) -> Markup:
 
 
 def card(title: str, *children: Child, kind: str = "") -> Markup:
-    """A section with a title."""
     return element("section", element("h2", title), *children, class_=f"card {kind}".strip())
 
 

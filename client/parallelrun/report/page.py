@@ -16,7 +16,6 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def page(facts: Facts) -> str:
-    """The report."""
     job = facts.job
     title = f"{job.name or job.id}: {job.state}"
     sections = (

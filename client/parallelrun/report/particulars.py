@@ -23,7 +23,6 @@ _ACTIVITIES = (("run", "running"), ("load", "loading"), ("init", "init()"))
 
 
 def throughput(facts: Facts) -> Markup | None:
-    """Return what was done in time."""
     rates = facts.throughput
     if not rates.mini_batches or not rates.bucket_s:
         return None

@@ -67,7 +67,6 @@ class Heartbeats:
             self.soon()
 
     def beat(self) -> None:
-        """Send one."""
         settings, state, jobs = self._settings, self._state(), self._jobs
         now, wall = time.monotonic(), time.time()
         answer = self._checks.answer

@@ -140,7 +140,6 @@ class Context:
             raise TooManyStreams(f"{most:,} clients are watching already.")
 
     async def close(self) -> None:
-        """Close all connections."""
         await self.feeds.close()
         self.redis.close()
 

@@ -99,7 +99,6 @@ class PartFiles:
         return self._part(segment.part).read(segment.offset, min(length, segment.length))
 
     def close(self) -> None:
-        """Close all files."""
         for part in self._open.values():
             os.close(part.fd)
         self._open.clear()

@@ -130,8 +130,6 @@ class MeasuredSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """All of it."""
-
     job_id: str = ""
     tries: Tries
     sample: Sample = Sample()

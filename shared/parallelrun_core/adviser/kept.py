@@ -27,8 +27,6 @@ LEAST_SAVING_S: Final = 60.0
 
 
 class Answers(msgspec.Struct, frozen=True, kw_only=True):
-    """The file of answers."""
-
     schema: int = SCHEMA
     rules: int = _RULES
     generation: int
@@ -43,12 +41,10 @@ def path_of(folder: JobFolder) -> Path:
 
 
 def advice_question(min_saving_s: float) -> str:
-    """Return the name of the question for advice."""
     return f"advice {min_saving_s:g}"
 
 
 def curve_question(what_if: str, price: float | None) -> str:
-    """Return the name of the question for a curve."""
     return what_if if price is None else f"{what_if} price {price:g}"
 
 

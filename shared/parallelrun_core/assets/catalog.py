@@ -227,7 +227,6 @@ class Catalog:
             store.remove(mark)
 
     def is_archived(self, kind: str, name: str) -> bool:
-        """Return whether all of an asset is archived."""
         return self._of(kind, name).exists(_ALL_ARCHIVED)
 
     def owner_of(self, kind: str, name: str) -> str | None:

@@ -58,7 +58,6 @@ class Site:
 
     @property
     def folder(self) -> Path | None:
-        """The folder of its relative paths."""
         return self.file.absolute().parent if self.file is not None else None
 
     def place(self, text: str) -> str:

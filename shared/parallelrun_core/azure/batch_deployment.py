@@ -85,8 +85,6 @@ class DeploymentSettings(DocumentPart):
 
 
 class DeploymentDocument(DeploymentSettings, Labelled):
-    """A deployment of a model."""
-
     endpoint_name: Label = None
     model: Any = None
     code_configuration: dict[str, Any] | None = None
@@ -97,8 +95,6 @@ class DeploymentDocument(DeploymentSettings, Labelled):
 
 
 class PipelineDeployment(Labelled):
-    """A deployment of a pipeline."""
-
     endpoint_name: Label = None
     component: Any = None
     job_definition: Any = None

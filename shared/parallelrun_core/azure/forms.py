@@ -23,7 +23,6 @@ _PIPELINE_ONLY: Final = ("component", "job_definition")
 
 
 def is_v1(document: Mapping[Any, Any]) -> bool:
-    """Return whether this is a v1 document."""
     return CONFIG in document
 
 
@@ -59,7 +58,6 @@ def is_deployment(document: Mapping[Any, Any]) -> bool:
 
 
 def is_of_pipeline(document: Mapping[str, Any]) -> bool:
-    """Return whether a deployment is that of a pipeline."""
     return str(document.get("type", "")).lower() == "pipeline" or any(name in document for name in _PIPELINE_ONLY)
 
 

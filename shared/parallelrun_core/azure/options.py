@@ -38,8 +38,6 @@ _IN_FULL_ONLY: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An option of the engine."""
-
     field: str
     """The field of the job spec; empty when the option sets none."""
     read: Callable[[str], Any]

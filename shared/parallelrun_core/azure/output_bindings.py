@@ -26,7 +26,6 @@ from parallelrun_core.storage.location import DATASTORE, LOCAL, location_of
 
 
 def pipeline_outputs(raw: Mapping[str, Any], scope: PipelineScope, location: DocumentLocation) -> dict[str, Fields]:
-    """The outputs of a pipeline."""
     names = unique_entries(raw, location, scope.findings)
     return {name: _output(name, value, None, scope, location.below(name)) for name, value in names.items()}
 

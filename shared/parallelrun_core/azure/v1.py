@@ -145,8 +145,6 @@ class GivenData(DocumentPart):
 
 
 class StepDocument(DocumentPart):
-    """The whole document."""
-
     parallel_run_config: Any
     name: StrictStr | None = None
     inputs: Any = None

@@ -89,14 +89,10 @@ class Command(LabelledJob):
 
 
 class CommandStep(Command):
-    """A command step of a pipeline."""
-
     component: Any = None
 
 
 class CommandComponent(Command):
-    """A command component."""
-
     instance_count: StrictInt | None = None
     additional_includes: list[StrictStr] | None = None
 

@@ -86,8 +86,6 @@ class V2Parallel(LabelledJob):
 
 
 class V2Step(V2Parallel):
-    """A parallel step of a pipeline."""
-
     component: Any = None
 
 
@@ -98,8 +96,6 @@ class V2Component(V2Parallel):
 
 
 class V2Settings(DocumentPart):
-    """The settings of a pipeline."""
-
     default_compute: StrictStr | None = None
     default_datastore: StrictStr | None = None
     continue_on_step_failure: StrictBool | None = None
@@ -110,8 +106,6 @@ class V2Settings(DocumentPart):
 
 
 class V2Pipeline(LabelledJob):
-    """A pipeline job."""
-
     experiment_name: Label = None
     settings: dict[str, Any] | None = None
     jobs: dict[str, Any] | None = None

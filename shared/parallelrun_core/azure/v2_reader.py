@@ -206,7 +206,6 @@ def merged(
 
 
 def label(name: Any) -> str:
-    """A name as a label of a job."""
     return re.sub(r"[^A-Za-z0-9 ._-]", "_", str(name or "job"))[:128].lstrip(" ._-") or "job"
 
 

@@ -26,8 +26,6 @@ _AUTHORITY: Final = "https://login.microsoftonline.com"
 
 @dataclass(frozen=True)
 class Keys:
-    """Keys of S3."""
-
     access_key_id: str = field(repr=False)
     secret_access_key: str = field(repr=False)
     session_token: str = field(default="", repr=False)

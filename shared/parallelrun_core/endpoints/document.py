@@ -32,8 +32,6 @@ _NAMED: Final = "azureml:"
 
 
 class EndpointDocument(Strict):
-    """The fields of a document of an endpoint."""
-
     schema_: Any = Field(default=None, alias="$schema")
     name: str | None = None
     display_name: str | None = None

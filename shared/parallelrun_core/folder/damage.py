@@ -41,7 +41,6 @@ class Damage(NamedTuple):
 
 
 def frame_crc(payload: bytes) -> int:
-    """The checksum of a frame."""
     # The length is included, so that a run of zeros, as some file systems leave it after a crash, is not a record.
     return crc32(payload, crc32(len(payload).to_bytes(4, "little")))
 

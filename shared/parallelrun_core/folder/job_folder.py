@@ -74,7 +74,6 @@ class JobFolder:
 
     @property
     def layout(self) -> Layout:
-        """The names of all that is in it."""
         return Layout(self.path)
 
     @property

@@ -14,8 +14,6 @@ VARIABLE = "TRACEPARENT"
 
 
 class JobSpan(NamedTuple):
-    """The span of one generation of a job."""
-
     own: SpanContext
     parent: SpanContext | None
     """The span of the pipeline of which it is a step, or the one that its submission named."""

@@ -51,8 +51,6 @@ Value = None | bool | int | float | str | list[Any] | dict[str, Any]
 
 
 class MetricValue(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """A value of a metric."""
-
     time: float
     """Seconds since the epoch, by the clock of the node."""
     name: str = ""

@@ -19,8 +19,6 @@ _PLAIN_TYPES: Final[dict[str, Kind]] = {
 
 
 class NamePattern(msgspec.Struct, frozen=True, kw_only=True):
-    """Columns by their names."""
-
     pattern: str
     """Regular expression, found anywhere in the name."""
     ignore_case: bool = False

@@ -101,7 +101,6 @@ def _call(name: str, args: list[Any]) -> list[Any]:
 
 
 def columns_of(expression: Any) -> set[str]:
-    """The names of the columns in it."""
     if not isinstance(expression, list):
         return set()
     if expression[0] == "col":

@@ -80,7 +80,6 @@ class ReadStep(msgspec.Struct, kw_only=True, tag_field="step"):
 
     @classmethod
     def name(cls) -> str:
-        """The name of the step in a file."""
         return str(cls.__struct_config__.tag)
 
     @classmethod

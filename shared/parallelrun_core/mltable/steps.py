@@ -34,7 +34,6 @@ class TableStep(msgspec.Struct, kw_only=True, tag_field="step"):
 
     @classmethod
     def name(cls) -> str:
-        """The name of the step in a file."""
         return str(cls.__struct_config__.tag)
 
     def as_written(self) -> TableStep:

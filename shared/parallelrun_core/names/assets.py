@@ -81,8 +81,6 @@ class Reference(NamedTuple):
 
 
 class Asset(msgspec.Struct, kw_only=True, frozen=True):
-    """A version of an asset."""
-
     type: str
     name: str
     version: str

@@ -24,8 +24,6 @@ _ENDED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepStanding:
-    """The standing of one step."""
-
     state: StepState
     record: StepRecord | None = None
     """The last decision about it, perhaps in an earlier generation of the pipeline; None: there was none yet."""

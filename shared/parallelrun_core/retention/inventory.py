@@ -47,7 +47,6 @@ class Inventory:
         return [*self.asset_versions, *self.steps, *self.uploads, *self.blobs]
 
     def by_kind(self) -> Iterator[tuple[str, Sequence[Path]]]:
-        """Each kind with its paths."""
         for kind in ("snapshots", "asset_files", "asset_versions", "steps", "uploads", "blobs"):
             yield kind, getattr(self, kind)
 

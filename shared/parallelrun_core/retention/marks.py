@@ -57,7 +57,6 @@ class Marks:
 
     @property
     def deleted(self) -> Mark | None:
-        """The mark of a deletion."""
         return self._read(DELETED)
 
     @property

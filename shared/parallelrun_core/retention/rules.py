@@ -71,6 +71,5 @@ class KeepSettings(BaseModel):
 
     @property
     def rules(self) -> Rules:
-        """The rules that these settings say."""
         fields = Rules.__struct_fields__
         return Rules(**{name: getattr(self, f"keep_{name}") for name in fields})

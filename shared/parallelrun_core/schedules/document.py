@@ -41,8 +41,6 @@ _JOB: Final = "/create_job"
 
 
 class ScheduleDocument(Strict):
-    """The fields of a document."""
-
     schema_: Any = Field(default=None, alias="$schema")
     type: Literal["schedule"] | None = None
     name: str | None = None

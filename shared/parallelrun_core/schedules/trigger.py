@@ -71,7 +71,6 @@ def described(document: dict[str, Any]) -> str:
 
 
 def as_document(trigger: Trigger) -> dict[str, Any]:
-    """The trigger as a document has it."""
     return trigger.model_dump(mode="json", by_alias=True, exclude_defaults=True) | {"type": trigger.type}
 
 

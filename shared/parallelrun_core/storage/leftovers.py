@@ -90,7 +90,6 @@ class Leftovers:
 
     @property
     def folder(self) -> str:
-        """The folder that is listed."""
         return os.fsdecode(self._start) or "/"
 
     def without(self, folder: bytes, names: list[bytes]) -> list[bytes]:

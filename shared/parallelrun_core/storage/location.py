@@ -39,8 +39,6 @@ _OF_DATASTORES: Final = "azureml://datastores/"
 
 
 class Location(NamedTuple):
-    """A location of data."""
-
     kind: str
     """`local`, or the kind of storage."""
     path: str

@@ -22,7 +22,6 @@ _BYTES: Final = 32
 
 
 def new_secrets() -> dict[Role, str]:
-    """A random secret for each role."""
     return {role: secrets.token_hex(_BYTES) for role in Role}
 
 

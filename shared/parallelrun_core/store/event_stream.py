@@ -46,8 +46,6 @@ BEGINNING: Final = EventId(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class StreamEvent:
-    """An event of a job."""
-
     id: EventId
     name: str
     data: str
@@ -66,7 +64,6 @@ class EventStreams:
         self._waiting = connect_async(url, timeout_s=wait_s + _ANSWER_S, connections=_WAITING_CONNECTIONS)
 
     async def last_id(self, job_id: str) -> EventId:
-        """The latest event of a job."""
         newest: Any = await self._plain.xrevrange(JobKeys(job_id).events, count=1)
         return EventId.parse(newest[0][0].decode()) if newest else BEGINNING
 
@@ -93,7 +90,6 @@ class EventStreams:
         await self._plain.ping()
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._plain.aclose()
         await self._waiting.aclose()
 

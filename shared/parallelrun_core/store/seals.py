@@ -39,7 +39,6 @@ class Seal:
         self._key = key
 
     def on(self, kind: Kind, payload: bytes) -> bytes:
-        """The seal of this payload."""
         return self._name + _tag(self._key, kind, payload)
 
 

@@ -23,7 +23,6 @@ class SlotQuotas:
         self._redis = redis
 
     def tell(self, limits: Mapping[str, Limits]) -> None:
-        """Replace all of them."""
         texts = {name: f"{_word(slots)} {_word(nodes)}" for name, (slots, nodes) in limits.items()}
         with self._redis.pipeline(transaction=True) as pipe:
             pipe.delete(keys.QUOTAS)

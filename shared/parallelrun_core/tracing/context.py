@@ -42,7 +42,6 @@ def trace_id_of(*names: str) -> str:
 
 
 def span_id_of(*names: str) -> str:
-    """Return the id of the span that has these names."""
     return _digest(names)[-16:]
 
 

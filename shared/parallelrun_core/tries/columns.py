@@ -38,12 +38,10 @@ class Columns:
 
     @property
     def names(self) -> list[str]:
-        """The names of all columns."""
         return list(self._arrays)
 
     @property
     def bytes(self) -> int:
-        """Return what they occupy."""
         return sum(column.nbytes for column in self._arrays.values())
 
 
@@ -78,7 +76,6 @@ class ByNumber:
 
     @property
     def bytes(self) -> int:
-        """Return what they occupy."""
         return self._values.nbytes
 
 

@@ -60,18 +60,14 @@ class ZoomLevel:
 
     @property
     def bytes(self) -> int:
-        """Return what it occupies."""
         return self._is_fresh.nbytes + sum(each.nbytes for each in self._sums.values())
 
 
 class Levels:
-    """The levels of one job."""
-
     def __init__(self) -> None:
         self._levels: dict[int, ZoomLevel] = {}
 
     def of(self, size: int) -> ZoomLevel:
-        """Return the level of one size."""
         return self._levels.setdefault(size, ZoomLevel(size))
 
     def touch(self, numbers: Array) -> None:
@@ -81,7 +77,6 @@ class Levels:
 
     @property
     def bytes(self) -> int:
-        """Return what they occupy."""
         return sum(level.bytes for level in self._levels.values())
 
 

@@ -39,7 +39,6 @@ class TimeGrid:
 
     @property
     def bytes(self) -> int:
-        """Return what it occupies."""
         return sum(each.nbytes for each in (*self.of_lanes.values(), *self.of_all.values()))
 
     def restore(

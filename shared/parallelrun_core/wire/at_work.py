@@ -27,8 +27,6 @@ class TryAtWork(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class WorkerAtWork(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A worker process."""
-
     process: str
     doing: Doing
     since: float

@@ -31,8 +31,6 @@ class Finding(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """The place that is examined."""
-
     root: Path
     """The folder for a cluster's data, or one like it."""
     redis_url: str = ""

@@ -68,8 +68,6 @@ class TurnReports(msgspec.Struct):
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """The result of a turn."""
-
     state: JobState | None
     """The job's state; None when Redis doesn't know the job, or only another generation of it."""
     lost: bool = False

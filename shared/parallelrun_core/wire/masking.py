@@ -60,7 +60,6 @@ class Mask:
         self.forms = sorted(forms.union(self.forms), key=len, reverse=True)
 
     def text(self, text: str) -> str:
-        """A text as it may be shown."""
         for form in self.forms:
             text = text.replace(form, MASK)
         return text
@@ -70,7 +69,6 @@ class Mask:
         return visible(self.text(text))
 
     def failure(self, failure: Failure) -> Failure:
-        """A failure as it may be recorded."""
         words = {name: self.printable(getattr(failure, name)) for name in ("message", "traceback")}
         return msgspec.structs.replace(failure, **words)
 

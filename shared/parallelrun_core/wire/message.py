@@ -267,7 +267,6 @@ def split_groups(payload: bytes) -> list[bytes]:
 
 
 def described_paths(described: DescribedMiniBatch) -> list[bytes]:
-    """The paths of the groups of a described mini-batch."""
     return [path for group in split_groups(described.groups) for path in _paths_of_group(group).split(b"\0")]
 
 

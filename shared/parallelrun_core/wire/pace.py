@@ -32,7 +32,6 @@ class Standing(StrEnum):
 
 
 def standing_of(state: JobState, progress: Progress, *, is_paused: bool = False) -> Standing:
-    """Return where a job stands."""
     if is_paused and state in (JobState.QUEUED, JobState.PROCESSING):
         return Standing.PAUSED
     if state is not JobState.PROCESSING:

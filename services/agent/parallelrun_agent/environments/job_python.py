@@ -295,7 +295,6 @@ class JobPython:
 
 
 def build_command() -> list[str]:
-    """Return the command line of a build."""
     return [sys.executable, "-P", "-m", "parallelrun_agent.environments.build"]
 
 

@@ -161,8 +161,6 @@ def worker_rows(workers: dict[str, int], table: ProcessTable, on_gpus: Counter[i
 
 
 class ProcessUsage(NamedTuple):
-    """The usage of a process so far."""
-
     cpu_s: float
     at: float
 

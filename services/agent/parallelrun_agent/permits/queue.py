@@ -15,8 +15,6 @@ _KEEP_EVERY_S: Final = HELD_MS / 1000 / 4
 
 
 class WaitingCall(NamedTuple):
-    """A call that waits."""
-
     caller: tuple[Any, int]
     """The worker's connection, and the call's number there."""
     call: Call
@@ -48,7 +46,6 @@ class PermitQueue:
         return len(self._waiting), len(self._granted) + len(self.held)
 
     def add(self, waiting: WaitingCall) -> None:
-        """Let a call wait."""
         self._waiting.append(waiting)
 
     def next_calls(self, now: float) -> list[Call]:

@@ -23,8 +23,6 @@ _RUNS = 2
 
 
 class Deliveries:
-    """The deliveries of one session."""
-
     def __init__(self) -> None:
         self.held: dict[str, Delivery] = {}
         self.backlog: deque[Assignment] = deque()

@@ -18,8 +18,6 @@ class SlotQuota(NamedTuple):
 
 
 class OwnersNode(NamedTuple):
-    """A node that works for an owner."""
-
     node: str
     slots: int
     workers: int

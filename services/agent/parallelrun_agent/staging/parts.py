@@ -28,8 +28,6 @@ class Rest(NamedTuple):
 
 
 class FilePart(NamedTuple):
-    """A range of a file."""
-
     start: int
     end: int
     rest: Rest | None = None

@@ -13,8 +13,6 @@ from parallelrun_core.storage.stores import storage_of
 
 
 class SideObject(NamedTuple):
-    """An object of a side input."""
-
     url: str
     version: Version
     place: Path

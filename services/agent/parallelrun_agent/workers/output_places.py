@@ -23,8 +23,6 @@ _LIVE, _ASIDE = "live", "aside"
 
 
 class WorkerOutputs(NamedTuple):
-    """The outputs as one worker sees them."""
-
     paths: dict[str, str]
     """The path of each named output."""
     main: str

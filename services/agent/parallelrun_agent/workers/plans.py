@@ -63,8 +63,6 @@ _EARLIER = ".earlier"
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerPlan:
-    """All that a worker is started with."""
-
     config: WorkerConfig
     environment: dict[str, str]
     working_folder: Path

@@ -94,7 +94,6 @@ class WorkerProcesses:
         return {name: process.pid for name, process in self._processes.copy().items()}
 
     def running(self) -> dict[str, WorkerProcess]:
-        """The processes by the names of the workers."""
         return self._processes
 
     def part_fd(self, worker: Worker | None) -> int:

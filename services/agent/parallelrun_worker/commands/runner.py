@@ -30,8 +30,6 @@ _NOT_RUN = shell.ProcessEnd(0, 0.0, 0)
 
 
 class _NoScript(UserScript):
-    """There is no entry script."""
-
     def __init__(self) -> None:
         self.init = self.shutdown = None
 

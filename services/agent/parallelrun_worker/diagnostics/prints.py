@@ -38,8 +38,6 @@ class PrintMarks:
 
 
 class StreamMarks:
-    """The marks of one stream."""
-
     def __init__(self, prints: PrintMarks, path: str) -> None:
         self.lines = LineFile(path)
         self._prints = prints

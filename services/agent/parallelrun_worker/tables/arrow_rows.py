@@ -51,7 +51,6 @@ class ArrowRows:
         return handed_over(self.rows(pieces, places), self._form)
 
     def rows(self, pieces: list[Piece], places: dict[str, Place] | None = None) -> Any:
-        """The rows of these pieces as an Arrow table."""
         table = self._table
         if table.tail:  # steps on all rows of the table, which is one mini-batch
             return arrow_of(table.read(pieces, places), self._kinds([*table.steps, *table.tail]))

@@ -43,7 +43,6 @@ class GroupWriter:
         self._size = 0
 
     def add(self, source: int, record: bytes) -> None:
-        """Add a record to the group that was begun."""
         if source != self._source or self._size >= _GATHERED:
             self._end_frame()
             self._source = source

@@ -26,8 +26,6 @@ class HeadRules(NamedTuple):
 
 
 class FileHead(NamedTuple):
-    """The beginning of one file."""
-
     header: Record
     """Fields of the header; none if there isn't one."""
     start: int

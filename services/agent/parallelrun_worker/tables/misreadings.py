@@ -177,7 +177,6 @@ def _is_line(data: bytes, at: int, line: bytes) -> bool:
 
 
 def warning_of(joint: Joint, header: Record, file: str, line: int, offset: int) -> DataWarning:
-    """The warning that tells of it."""
     if joint.is_header:
         event = "its header is between its rows again, as where files were put together, and was read as a row"
         name = header_names(header)[-1]

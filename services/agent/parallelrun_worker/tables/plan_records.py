@@ -12,7 +12,6 @@ _FIELD = "crc32"
 
 
 def with_crc(record: dict[str, Any]) -> dict[str, Any]:
-    """The record with its checksum."""
     return {**record, _FIELD: _crc(record)}
 
 

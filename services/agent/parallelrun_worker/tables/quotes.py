@@ -102,7 +102,6 @@ def open_quotes(data: bytes, grammar: Grammar) -> OpenQuotes | None:
 
 
 def warning_of(quotes: OpenQuotes, file: str, line: int, offset: int, where: str = "") -> DataWarning:
-    """The warning that tells of them."""
     if quotes.is_escaped:
         event = "a quote behind a backslash has closed its field, which goes on behind it"
         remedy = "write a quote within quotes twice: a backslash before it says nothing in CSV"

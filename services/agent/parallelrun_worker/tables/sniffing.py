@@ -60,8 +60,6 @@ class NotText(ValueError):
 
 
 class Encoding(NamedTuple):
-    """The encoding of one file."""
-
     name: str
     """Python's name of the encoding."""
     newline: bytes

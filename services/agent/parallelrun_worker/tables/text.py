@@ -108,7 +108,6 @@ def as_utf8(data: bytes, encoding: Encoding) -> bytes:
 
 
 def is_utf8(data: bytes) -> bool:
-    """Return whether the bytes are valid UTF-8."""
     try:
         data.decode()
     except UnicodeDecodeError:

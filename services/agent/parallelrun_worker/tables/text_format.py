@@ -297,8 +297,6 @@ class BadLine(ValueError):
 
 
 class PieceText(NamedTuple):
-    """The records of one piece."""
-
     data: bytes
     """The records in UTF-8."""
     encoding: Encoding

@@ -110,7 +110,6 @@ class Values:
         self.found[odd_value[:2]] = first._replace(times=times)
 
     def of_column(self, name: str, kind: Kind) -> "ColumnValues":
-        """The values of one column."""
         return ColumnValues(self, name, kind)
 
 

@@ -41,8 +41,6 @@ def serve(settings: Mapping[str, Any]) -> tuple[int, str]:
 
 
 class _Server(HTTPServer):
-    """Server of one run."""
-
     def __init__(self, run: JobRun, token: str) -> None:
         super().__init__(("127.0.0.1", 0), _Request)
         self.run = run

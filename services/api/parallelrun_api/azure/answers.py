@@ -32,7 +32,6 @@ class NotSupported(HttpError, code="not_supported", http_status=501):
 
 
 def answer(value: object, status: int = 200) -> Response:
-    """A value as the whole answer."""
     return Response(
         json.dumps(value), status_code=status, headers={"Cache-Control": "no-store"}, media_type="application/json"
     )

@@ -79,7 +79,6 @@ def _in_view(items: Sequence[dict[str, Any]], request: Request) -> list[dict[str
 
 @router.get(_VERSION)
 async def get_version(kind: str, name: str, version: str, request: Request, facade: FacadeOf) -> Response:
-    """Return one version."""
     resource = await run_sync(_shown, facade, scope_of(request), kind, name, version)
     properties = resource["properties"]
     if kind == "codes":
@@ -151,7 +150,6 @@ async def put_container(kind: str, name: str, request: Request, facade: FacadeOf
 
 @router.get("/{kind:kind}")
 async def list_names(kind: str, request: Request, facade: FacadeOf) -> Response:
-    """All names of a kind."""
     scope = scope_of(request)
 
     def listed() -> list[dict[str, Any]]:

@@ -39,7 +39,6 @@ async def put_compute(name: str, request: Request, facade: FacadeOf) -> Response
 
 @router.delete(WORKSPACE + "/computes/{name}", name="delete_compute")
 async def delete_compute(name: str, request: Request, facade: FacadeOf) -> Response:
-    """Forget a compute."""
     facade.context.operators.check(request.state.token_name)
     await run_sync(facade.context.computes.remove, name)
     return Response(status_code=200)
@@ -47,7 +46,6 @@ async def delete_compute(name: str, request: Request, facade: FacadeOf) -> Respo
 
 @router.post(WORKSPACE + "/computes/{name}/listNodes", name="list_compute_nodes")
 async def list_compute_nodes(name: str, request: Request, facade: FacadeOf) -> Response:
-    """The nodes of a compute that are there."""
     await run_sync(_compute, facade, request, name)
     is_defined = bool(await run_sync(facade.context.computes.all))
     alive = [node for node, is_alive in await run_sync(facade.context.nodes.all) if is_alive]
@@ -135,8 +133,6 @@ def _defined_compute(facade: Facade, request: Request, name: str) -> dict[str, A
 
 
 class _Scale(NamedTuple):
-    """The scale of a compute."""
-
     least: int
     most: int
     there: int

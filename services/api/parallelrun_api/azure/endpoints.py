@@ -33,7 +33,6 @@ _DEPLOYMENT: Final = _ENDPOINT + "/deployments/{deployment}"
 
 @router.get("/batchEndpoints")
 async def list_endpoints(request: Request, facade: FacadeOf) -> Response:
-    """All batch endpoints."""
     key, person = ("azure", "endpoints"), CURRENT.get()
     endpoints = await facade.context.job_lists.run(key, facade.context.endpoints.all)
     return answer({"value": [_endpoint_answer(request, each) for each in endpoints if person.may_see(each.owner)]})
@@ -41,7 +40,6 @@ async def list_endpoints(request: Request, facade: FacadeOf) -> Response:
 
 @router.get(_ENDPOINT)
 async def get_endpoint(name: str, request: Request, facade: FacadeOf) -> Response:
-    """Return one batch endpoint."""
     return answer(_endpoint_answer(request, await run_sync(facade.context.endpoints.get, name)))
 
 
@@ -78,7 +76,6 @@ async def list_deployments(name: str, request: Request, facade: FacadeOf) -> Res
 
 @router.get(_DEPLOYMENT)
 async def get_deployment(name: str, deployment: str, request: Request, facade: FacadeOf) -> Response:
-    """Return one deployment."""
     batch_deployment = await run_sync(facade.context.endpoints.deployment, name, deployment)
     return answer(await run_sync(_deployment_answer, facade, request, batch_deployment))
 

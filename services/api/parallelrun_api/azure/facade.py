@@ -30,8 +30,6 @@ _SCOPE: Final = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class Facade:
-    """The parts of this facade."""
-
     context: Context
     token: Token
     blobs: BlobStore

@@ -56,7 +56,6 @@ async def put_job(name: str, request: Request, facade: FacadeOf) -> Response:
 
 @router.get("/jobs/{name}")
 async def get_job(name: str, request: Request, facade: FacadeOf) -> Response:
-    """Return one job."""
     job_id = await run_sync(facade.names.job_id, name)
     job = await run_sync(facade.context.jobs.get, job_id)
     return answer(job_answer(facade, request, job, name=name))
@@ -139,7 +138,6 @@ def _made_by(facade: Facade, schedules: Iterable[str]) -> frozenset[str]:
 
 @router.delete("/jobs/{name}", name="delete_job")
 async def delete_job(name: str, facade: FacadeOf) -> Response:
-    """Delete a job that has ended."""
     job_id = await run_sync(facade.names.job_id, name)
     await run_sync(facade.context.removals.delete, job_id)
     return Response(status_code=200)

@@ -34,7 +34,6 @@ class Sent:
         return value if isinstance(value, dict) else {}
 
     def remove(self, name: str) -> None:
-        """Forget it."""
         self._file(name).unlink(missing_ok=True)
 
     def _file(self, name: str) -> Path:

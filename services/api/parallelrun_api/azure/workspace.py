@@ -96,7 +96,6 @@ async def list_datastores(request: Request, facade: FacadeOf) -> Response:
 
 @router.get(WORKSPACE + "/datastores/{name}")
 async def get_datastore(name: str, request: Request, facade: FacadeOf) -> Response:
-    """Return one datastore."""
     return answer(await run_sync(_datastore, facade, request, name))
 
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 
 def encoded(answer: msgspec.Struct) -> str:
-    """Return the JSON of an answer."""
     return msgspec.json.encode(answer).decode()
 
 

@@ -60,7 +60,6 @@ class AuditFile:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def close(self) -> None:
-        """Close the file."""
         os.close(self._fd)
 
     def _opened(self) -> int:

@@ -79,9 +79,7 @@ class Door(Protocol):
 class Open(Protocol):
     """Paths that anybody is served whose request has the right host."""
 
-    def serves(self, scope: Scope, headers: dict[bytes, bytes]) -> bool:
-        """Return whether this request is for it."""
-        ...
+    def serves(self, scope: Scope, headers: dict[bytes, bytes]) -> bool: ...
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
 

@@ -53,8 +53,6 @@ class Moved(NamedTuple):
 
 
 class Peer(Protocol):
-    """A connection."""
-
     def moved(self) -> Moved:
         """Return what it has moved so far."""
         ...
@@ -110,7 +108,6 @@ class Connections:
             self._busy[peer] = None
 
     def closed(self, peer: Peer) -> None:
-        """Forget it."""
         self._strangers.pop(peer, None)
         self._callers.pop(peer, None)
         self._busy.pop(peer, None)

@@ -48,7 +48,6 @@ class EndedSessions:
             self._list()
 
     def has(self, session_id: str, ends: int) -> bool:
-        """Return whether a session has ended early."""
         with self._lock:
             if time.monotonic() - self._listed_s >= _FRESH_S:
                 self._list()

@@ -46,8 +46,6 @@ _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class SignedIn(NamedTuple):
-    """A browser that has signed in."""
-
     token_name: str
     ends: int
     """Seconds since the epoch."""

@@ -131,7 +131,6 @@ class IssuedTokens:
 
     @property
     def has_any(self) -> bool:
-        """Return whether there is a token."""
         self._refresh_if_due()
         return bool(self._by_name)
 

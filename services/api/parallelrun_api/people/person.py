@@ -45,11 +45,9 @@ class Person:
         return "admin" in self.scopes
 
     def may_change(self, owner: str) -> bool:
-        """Return whether they may change what belongs to this owner."""
         return self.is_admin or ("submit" in self.scopes and owner == self.owner)
 
     def may_see(self, owner: str) -> bool:
-        """Return whether they may see what belongs to this owner."""
         return self.is_admin or self.sees_all or owner == self.owner
 
     @property

@@ -204,7 +204,6 @@ class Quotas:
                 raise _too_many_submissions(wish.owner, wish.most_submissions or 0)
 
     def _active_jobs(self, owner: str) -> list[str]:
-        """Return the jobs of an owner that have not ended."""
         job_ids = [job_id for job_id in self._registry.active_jobs() if self._owner_of(job_id) == owner]
         states = zip(job_ids, self._registry.states(job_ids), strict=True)
         return [job_id for job_id, state in states if state is not None and not state.is_terminal]

@@ -67,8 +67,6 @@ class Total:
 
 
 class ProfileSum:
-    """The sum of some profiles."""
-
     def __init__(self) -> None:
         self.total_s = 0.0
         self.left_out = 0

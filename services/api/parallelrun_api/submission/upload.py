@@ -40,7 +40,6 @@ class SubmittedForm:
 
     @property
     def spec(self) -> JobSpec | PipelineSpec:
-        """The job."""
         return self.reading.spec
 
     def close(self) -> None:

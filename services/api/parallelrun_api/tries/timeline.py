@@ -47,8 +47,6 @@ class JobClock:
 
 @dataclass(frozen=True, kw_only=True)
 class TimeWindow:
-    """The window of time that is asked for."""
-
     begin_s: float = 0.0
     end_s: float | None = None
     """None: the end of what there is."""
@@ -93,7 +91,6 @@ class LiveWorkers:
     """Seconds since the epoch."""
 
     def workers(self) -> dict[RecordedWorker, WorkerAtWork]:
-        """Return the workers of all nodes."""
         return {
             RecordedWorker(node, each.process): each for node, report in self.nodes.items() for each in report.workers
         }
@@ -160,7 +157,6 @@ class _View:
         return chosen
 
     def lanes(self, workers: list[RecordedWorker], lives: Lives, live: LiveWorkers) -> list[Lane]:
-        """These workers."""
         present = live.workers()
         busy, load, tries, failed = self._of_rows(workers) if self._is_exact else self._of_cells(workers)
         init = self._of_phases({worker: at for at, worker in enumerate(workers)})

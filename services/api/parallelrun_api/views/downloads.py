@@ -71,7 +71,6 @@ class OpenFile:
         return last_lines(self._file.fileno(), self.size, count)
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
 

@@ -35,7 +35,6 @@ class FailedItemFilter:
     text: str
 
     def has(self, item: FailedItem) -> bool:
-        """Return whether this is one of them."""
         is_of = self.mini_batch in (None, item.mini_batch) and self.category in ("", item.category)
         return is_of and (self.text in item.item or self.text in item.message)
 

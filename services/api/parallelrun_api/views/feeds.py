@@ -92,7 +92,6 @@ class Feeds:
                 feed.task.cancel()
 
     async def last_id(self, job_id: str) -> EventId:
-        """The latest event of a job."""
         return await self._streams.last_id(job_id)
 
     async def read(self, feed: Feed, after: EventId) -> list[StreamEvent]:

@@ -43,8 +43,6 @@ _MAX_SEARCHED: Final = 100_000
 
 @dataclass(frozen=True, kw_only=True)
 class ServedFolder:
-    """A folder from which files are served."""
-
     anchor: Path
     """A folder that no job can replace."""
     beneath: str

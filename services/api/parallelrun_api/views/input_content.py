@@ -31,8 +31,6 @@ class InputPlace(NamedTuple):
 
 
 class InputContent(NamedTuple):
-    """The beginning of an input."""
-
     content: bytes
     media_type: str
     name: str

@@ -42,8 +42,6 @@ _ENDED: Final = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class JobFilter:
-    """The filter of a list of jobs."""
-
     state: JobState | None = None
     parent: str = ""
     """Only the steps of this pipeline."""

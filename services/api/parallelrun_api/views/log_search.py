@@ -25,8 +25,6 @@ _LIST: Final = "log-lines"
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """The query of a search."""
-
     text: str
     is_any_case: bool
     within: str

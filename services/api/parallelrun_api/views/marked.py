@@ -31,7 +31,6 @@ def check_has_parts(folder: JobFolder) -> None:
 
 
 def with_marks(folder: JobFolder, job: answers.Job) -> answers.Job:
-    """A job with what its marks say."""
     marks = Marks(folder)
     changes: dict[str, object] = {}
     notes = list(job.notes)

@@ -40,8 +40,6 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """The requested page."""
-
     limit: int
     token: str
 
@@ -123,8 +121,6 @@ def running(views: JobViews, job_id: str, page: Page) -> MiniBatchPage:
 
 
 class BegunTry(NamedTuple):
-    """A try that a worker has begun."""
-
     node: str
     process: str
     at: TryAtWork

@@ -31,7 +31,6 @@ class _Places:
     elsewhere: list[OutputElsewhere] = field(default_factory=list)
 
     def below(self, name: str) -> _Places:
-        """Return the places below this name."""
         return _Places(
             [replace(each, name=f"{name}/{each.name}".rstrip("/")) for each in self.folders],
             [msgspec.structs.replace(each, output=f"{name}/{each.output}".rstrip("/")) for each in self.elsewhere],

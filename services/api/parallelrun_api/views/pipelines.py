@@ -81,8 +81,6 @@ class _PlacedStep(NamedTuple):
 
 @dataclass(frozen=True)
 class _End:
-    """The end of a job."""
-
     version: int | None
     """The version of the job on Redis, when that was read; None: Redis had forgotten it."""
     generation: int

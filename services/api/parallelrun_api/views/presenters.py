@@ -157,7 +157,6 @@ def matches(if_none_match: str, tag: str) -> bool:
 
 
 def type_of(record: JobRecord) -> answers.JobType:
-    """Return what kind of a job it is."""
     if record.is_pipeline:
         return "pipeline"
     return "command" if record.spec.get("command") else "parallel"

@@ -21,7 +21,6 @@ def plan(root: Path) -> SweepReport:
 
 
 def sweep_of(report: SweepReport) -> answers.Sweep:
-    """The report of a sweep as it is shown."""
     return answers.Sweep(
         at=rfc3339(report.at),
         removed={

@@ -82,7 +82,6 @@ class Situation:
 
     @property
     def own_workers(self) -> int:
-        """Workers that the job has."""
         return sum(info.workers.get(self.job_id, 0) for info in self.nodes)
 
 

@@ -62,8 +62,6 @@ class Clock:
 
 @dataclass(frozen=True)
 class JobEnd:
-    """The end of one generation of a job."""
-
     folder: JobFolder
     record: JobRecord
     result: JobResult

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 
 class PipelineRun:
-    """A pipeline in one term."""
-
     def __init__(
         self, redis: Redis, folder: JobFolder, record: JobRecord, leadership: Leadership, *, tracing: Tracing | None
     ) -> None:

@@ -53,7 +53,6 @@ class PipelineReports:
             self.say(f"{step}: {in_words(standing)}.")
 
     def conclude(self, result: JobResult, by_step: Mapping[str, StepStanding]) -> None:
-        """The pipeline has ended."""
         counts = Counter(standing.state for standing in by_step.values())
         summed = ", ".join(f"{counts[state]:,} {state}" for state in StepState if counts[state])
         lines = [f"Pipeline {result.job_id} {how_it_ended(result)}.", "", f"Steps: {summed}."]

@@ -24,8 +24,6 @@ _WHAT_TO_DO: Final = "copy the file again, or leave it out"
 
 
 class AvroHeader(NamedTuple):
-    """The header of an Avro file."""
-
     schema: str
     """The schema as JSON."""
     sync: bytes

@@ -15,7 +15,6 @@ _GAP: Final = 8 << 10
 
 
 def row_groups(footer: Any) -> list[Any]:
-    """The row groups of a file that have rows."""
     groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
     return [group for group in groups if group.num_rows]
 

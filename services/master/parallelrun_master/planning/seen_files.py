@@ -30,7 +30,6 @@ class SeenFiles:
         return bool(self._buckets)
 
     def add(self, folder: bytes, names: Iterable[bytes]) -> None:
-        """Add these."""
         start = self._start(folder)
         for name in names:
             number, rest = self._digest(start, name)

@@ -12,8 +12,6 @@ from parallelrun_master.planning.cutting import Cut, Encode
 
 
 class Sizes(Protocol):
-    """The source of sizes."""
-
     def next(self, known_files: int, *, has_more: bool, is_last: bool) -> int | None:
         """Return how many files the next mini-batch gets of those that are known; 0: none yet; None: more are to be
         known first, which is only said while the input has more.

@@ -95,5 +95,4 @@ def _as_listed(start: str, source: TableSource, pattern: list[str]) -> str:
 
 
 def paths_in(pages: Iterable[Page]) -> Iterator[bytes]:
-    """Whole paths."""
     return chain.from_iterable([os.path.join(folder, name) for name in names] for folder, names in pages)

@@ -58,7 +58,6 @@ class Trials:
             self._open.remove(items)
 
     def failed(self, mini_batch: int, items: int) -> None:
-        """A mini-batch has failed at all its tries."""
         self.stopped(items)
         if self.proven < items <= self.most:
             self._failed[mini_batch] = items

@@ -50,7 +50,6 @@ class Reports:
         self._warnings_written: list[str] = []
 
     def begin(self) -> None:
-        """The job begins."""
         replace_text(self._folder.logs / _README.name, _README.read_text(encoding="utf-8"))
 
     def say(self, text: str) -> None:

@@ -49,7 +49,6 @@ class Sums:
     """Number of by their status."""
 
     def add(self, other: Sums) -> None:
-        """Add what others have done."""
         for name in _COLUMNS.values():
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for status, count in other.ended.items():

@@ -72,8 +72,6 @@ class PoolNode:
 
 @dataclass(frozen=True, kw_only=True)
 class ScalingLimits:
-    """The limits of a compute."""
-
     least: int
     most: int
     idle_s: float

@@ -20,8 +20,6 @@ _CASES: Final = (1, 4, 10, 30)
 
 @dataclass(frozen=True)
 class Case:
-    """A job."""
-
     evidence: Evidence
     schedule: TrySchedule
     thresholds: Thresholds

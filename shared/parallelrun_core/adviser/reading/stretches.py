@@ -33,8 +33,6 @@ class Stretch:
 
 @dataclass(frozen=True)
 class LogStretches:
-    """The stretches of a log that are read."""
-
     stretches: list[Stretch]
     total_bytes: int
     """Size of the whole log."""

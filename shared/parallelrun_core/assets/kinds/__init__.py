@@ -12,6 +12,5 @@ from parallelrun_core.assets.definition import AssetDocument
 
 
 def model_of(kind: str) -> type[AssetDocument]:
-    """The documents of a kind of assets."""
     model: type[AssetDocument] = import_module(f"{__name__}.{kind}").DOCUMENT
     return model

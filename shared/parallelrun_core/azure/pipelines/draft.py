@@ -12,8 +12,6 @@ from parallelrun_core.spec import JobSpec, PipelineSpec
 
 
 class StepDraft(NamedTuple):
-    """A step that was read."""
-
     draft: Draft | PipelineDraft
     known_part: JobSpec | PipelineSpec
     """Its spec, without the inputs that other steps make."""

@@ -30,8 +30,6 @@ OF_THE_STEP: Final = (AFTER, "is_deterministic")
 
 @dataclass(frozen=True, slots=True)
 class ReadJob:
-    """The job of a step."""
-
     draft: Draft
     spec: JobSpec
     """The spec, with a stand-in for each path that isn't known yet."""

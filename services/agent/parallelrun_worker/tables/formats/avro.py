@@ -54,7 +54,6 @@ class AvroFormat(TableFormat):
         return self.frame_of([row for row, _ in self._decoded(data)])
 
     def frame_of(self, rows: list[Row]) -> Any:
-        """Rows as a DataFrame."""
         import pandas as pd
 
         is_exact = bool(self.options.get("has_exact_integers"))

@@ -54,8 +54,6 @@ class DeltaLakeCutting(parquet.ParquetCutting):
 
 
 class _Table(NamedTuple):
-    """A version of a table."""
-
     library: Any
     """The table as `deltalake` has it."""
     folder: str

@@ -88,7 +88,6 @@ def environment(compute: Containers, settings: DockerSettings, launch: Launch, s
 
 
 def pairs(variables: Mapping[str, str]) -> list[str]:
-    """Variables as the API has them."""
     return [f"{name}={value}" for name, value in sorted(variables.items())]
 
 

@@ -82,7 +82,6 @@ class Api:
         return str(answer.json()["metadata"]["uid"])
 
     def close(self) -> None:
-        """Close its connections."""
         self._client.close()
 
     def _call(self, method: str, path: str, **request: Any) -> httpx.Response:

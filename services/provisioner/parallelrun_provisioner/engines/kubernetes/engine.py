@@ -55,7 +55,6 @@ class KubernetesEngine:
                 self._api.delete(launch_id)
 
     def close(self) -> None:
-        """Close the connections."""
         if self._known is not None:
             self._known.close()
             self._known = None

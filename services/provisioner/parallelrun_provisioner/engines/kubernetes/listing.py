@@ -22,7 +22,6 @@ _MOST: Final = 500
 
 
 def node_of(pod: Mapping[str, Any]) -> EngineNode:
-    """The node that a Pod is."""
     status = pod.get("status", {})
     standing = _STANDING.get(status.get("phase", "Pending"), NodeStanding.RUNNING)
     ended = _of_container(status, "terminated") if standing is NodeStanding.ENDED else {}

@@ -13,8 +13,6 @@ MAX_PARTS: Final = 10_000
 
 
 class Size(NamedTuple):
-    """The size of parts."""
-
     until: int
     """The last part number that has this size."""
     part_bytes: int

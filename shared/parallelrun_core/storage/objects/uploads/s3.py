@@ -22,8 +22,6 @@ _OF_DATASTORES: Final[dict[str, tuple[Known, Any]]] = {}
 
 
 class S3Place(NamedTuple):
-    """The place of an object in S3."""
-
     client: Any
     where: dict[str, str]
     """Bucket and key, as botocore's methods take them."""

@@ -35,7 +35,6 @@ class BuildLog:
             Thread(target=self._begin, args=(new,), name="log of a build", daemon=True).start()
 
     def write(self, text: str) -> None:
-        """Write what was said."""
         with self._lock:
             if self._bytes > MOST_BYTES:
                 return
