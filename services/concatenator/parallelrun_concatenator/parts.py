@@ -18,7 +18,7 @@ OPEN_PARTS = 200
 WINDOW_BYTES = 1 << 16
 SMALL_BYTES = 1 << 14
 """Segments up to this size are read many at once: a worker has written them one after the other."""
-AT_ONCE = 64
+AT_ONCE = 128
 """So many segments are checked together, from no more parts than may be open."""
 
 
@@ -54,15 +54,29 @@ class PartFiles:
                     self._copy_one(segment, sink)
 
     def _read_small(self, group: list[Segment]) -> bytes:
+        pieces = self._pieces(group)
+        if list(map(crc32, pieces)) == [segment.crc for segment in group]:
+            rows = b"".join(pieces)
+            if len(rows) == sum([segment.length for segment in group]):  # no end of a file came in between
+                return rows
+        return b"".join(map(self.read, group))  # again one by one, to name the first that has a problem
+
+    def _pieces(self, group: list[Segment]) -> list[bytes]:
+        """The bytes of these segments, as far as there are any; none if a part can't be read."""
+        pieces = []
         try:
             parts = {name: self._part(name) for name in {segment.part for segment in group}}
-            pieces = [parts[segment.part].read(segment.offset, segment.length) for segment in group]
+            for segment in group:
+                part = parts[segment.part]
+                begin = segment.offset - part.at
+                end = begin + segment.length
+                if begin < 0 or end > len(part.window):
+                    pieces.append(part.read(segment.offset, segment.length))
+                else:  # nearly all: a call for each of them would cost more than the rest
+                    pieces.append(part.window[begin:end])
         except OSError:
-            pieces = []
-        present = list(map(crc32, pieces)), sum(map(len, pieces))
-        if present == ([segment.crc for segment in group], sum([segment.length for segment in group])):
-            return b"".join(pieces)
-        return b"".join(map(self.read, group))  # again one by one, to name the first that has a problem
+            return []
+        return pieces
 
     def _copy_one(self, segment: Segment, sink: Sink) -> None:
         if segment.length <= SMALL_BYTES:
@@ -117,18 +131,19 @@ class PartFiles:
 class _Part:
     """An open file, and the last window that was read of it."""
 
-    __slots__ = ("_at", "_path", "_window", "fd")
+    __slots__ = ("_path", "at", "fd", "window")
 
     def __init__(self, path: Path) -> None:
         self.fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         self._path = path
-        self._at = 0
-        self._window = b""
+        self.at = 0
+        """Offset of the window."""
+        self.window = b""
 
     def read(self, offset: int, length: int) -> bytes:
-        begin = offset - self._at
-        if begin >= 0 and begin + length <= len(self._window):
-            return self._window[begin : begin + length]
+        begin = offset - self.at
+        if begin >= 0 and begin + length <= len(self.window):
+            return self.window[begin : begin + length]
         try:
             return self._read(offset, length)
         except OSError as error:
@@ -137,8 +152,8 @@ class _Part:
     def _read(self, offset: int, length: int) -> bytes:
         if length > SMALL_BYTES:
             return _read_all(self.fd, offset, length)
-        self._window, self._at = os.pread(self.fd, WINDOW_BYTES, offset), offset
-        return self._window[:length]
+        self.window, self.at = os.pread(self.fd, WINDOW_BYTES, offset), offset
+        return self.window[:length]
 
 
 def _read_all(fd: int, offset: int, length: int) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -68,6 +68,24 @@ class FirstWins:
         if not state:
             self.count += 1
         return True
+
+    def accepted(self, outcomes: Sequence[RowsPlace]) -> list[RowsPlace]:
+        """Accept outcomes in this order; returns those that are decisions.
+
+        Those of a job without failures cost half as much as by `accept`.
+        """
+        if self._failed_in or self._lost:
+            return list(filter(self.accept, outcomes))
+        states, accepted = self._states, []
+        for outcome in outcomes:
+            mini_batch = outcome.mini_batch
+            if outcome.status == "done" and mini_batch < len(states) and not states[mini_batch]:
+                states[mini_batch] = 2
+                self.count += 1
+                accepted.append(outcome)
+            elif self.accept(outcome):
+                accepted.append(outcome)
+        return accepted
 
     def _is_late(self, outcome: RowsPlace, state: int) -> bool:
         """Return whether the earlier decision stands."""
