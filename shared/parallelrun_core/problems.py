@@ -29,10 +29,19 @@ _EXPECTED: Final = {
 _WRONG_TYPE: Final = ("type", "parsing", "from_float", "attributes_type", "parsing_size")
 
 
+def closest(name: object, names: Iterable[str], *, cutoff: float = 0.6) -> str:
+    """Return the name that looks most like another one; empty if none does.
+
+    Args:
+        cutoff: the least similarity, from 0 to 1.
+    """
+    return next(iter(get_close_matches(str(name), list(names), n=1, cutoff=cutoff)), "")
+
+
 def did_you_mean(name: object, names: Iterable[str], otherwise: str = "") -> str:
     """Return the question whether one of the names that there are was meant; `otherwise` if none looks like it."""
-    close = get_close_matches(str(name), list(names), n=1)
-    return f"did you mean {close[0]!r}?" if close else otherwise
+    close = closest(name, names)
+    return f"did you mean {close!r}?" if close else otherwise
 
 
 @dataclass

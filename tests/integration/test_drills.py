@@ -51,6 +51,24 @@ KINDS = {
     "what `parallelrun doctor` checks": ["parallelrun/doctor/moon.py", "parallelrun_core/checks/orbit.py"],
 }
 """The modules that are dropped in for each row of "Where a change begins" that says "nothing else"."""
+_SCHEMES = "parallelrun_core/storage/schemes.py"
+_DATASTORES = "parallelrun_core/datastores/definition.py"
+_MOON_DATASTORE = """
+class MoonDatastore(S3Datastore):
+    type: Literal["moon"]
+    crater: str
+
+"""
+EDITS = {
+    "a kind of object store, or a scheme of URLs": {_SCHEMES: {"SCHEMES: Final = {": 'SCHEMES: Final = {"moon": _S3,'}},
+    "a kind of datastore": {
+        _DATASTORES: {
+            "AzureDatastore = ": f"{_MOON_DATASTORE}\nAzureDatastore = ",
+            "Datastore = S3Datastore": "Datastore = MoonDatastore | S3Datastore",
+        }
+    },
+}
+"""The lines that are changed for rows whose first file is all that a kind like one of ours takes."""
 
 
 class Copy:
@@ -67,6 +85,15 @@ class Copy:
             shutil.copy(PLUG_INS / name, folder / name)
         home = {"HOME": str(folder / "home"), "XDG_STATE_HOME": str(folder / "home")}
         self.environment = {**os.environ, **home, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def edit(self, folder: Path, name: str, lines: dict[str, str]) -> None:
+        """Replace what begins lines of a module, which stays as it is in the checkout."""
+        text = (ROOT / FOLDERS[name.partition("/")[0]] / name).read_text(encoding="utf-8")
+        for before, after in lines.items():
+            assert text.count(f"\n{before}") == 1
+            text = text.replace(f"\n{before}", f"\n{after}")
+        (folder / name).unlink()
+        (folder / name).write_text(text, encoding="utf-8")
 
     def run(self, *line: str, **environment: str) -> str:
         """What a Python program writes, which must end well."""
@@ -87,17 +114,30 @@ def dropped(tmp_path: Path) -> Callable[[str], Copy]:
     return lambda kind: Copy(tmp_path / "packages", KINDS[kind])
 
 
+@pytest.fixture
+def edited(tmp_path: Path) -> Callable[[str], Copy]:
+    def copy_with(kind: str) -> Copy:
+        copy = Copy(tmp_path / "packages", [])
+        for name, lines in EDITS[kind].items():
+            copy.edit(tmp_path / "packages", name, lines)
+        return copy
+
+    return copy_with
+
+
 def rows() -> dict[str, str]:
-    """The rows of the table that say "nothing else", and what else they say."""
+    """The rows of the table, each with all that it names."""
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     table = text.partition("## Where a change begins")[2].partition("\n## ")[0]
-    cells = re.findall(r"^\| (.*?) \| (.*) \|$", table, re.MULTILINE)
-    return {kind: rest for kind, rest in cells if "nothing else" in rest}
+    return dict(re.findall(r"^\| (.*?) \| (.*) \|$", table, re.MULTILINE))
 
 
 def test_each_kind_that_needs_nothing_else_has_a_drill_and_its_place_is_named() -> None:
     table = rows()
-    assert table.keys() == KINDS.keys()
+    assert {kind for kind, rest in table.items() if "nothing else" in rest} == KINDS.keys()
+    for kind, edits in EDITS.items():
+        for name in edits:
+            assert table[kind].startswith(f"`{name.removeprefix('parallelrun_')}`"), kind
     for kind, plug_ins in KINDS.items():
         for name in plug_ins:
             folder = os.path.dirname(name).removeprefix("parallelrun_")
@@ -109,6 +149,49 @@ def test_a_table_format_is_read_cut_and_shown(dropped: Callable[[str], Copy], tm
     shown = json.loads(dropped("a table format").command("data", "preview", str(tmp_path / "rows.moon"), "-o", "json"))
     assert shown[0]["read"] == {"read_moon": {}}
     assert [row["id"] for row in shown[0]["rows"]] == ["1", "2"]
+
+
+def test_a_scheme_of_urls_is_read_suggested_and_allowed(edited: Callable[[str], Copy]) -> None:
+    program = """
+from parallelrun_core.storage.objects.address import address_of
+from parallelrun_core.storage.objects.allowed import is_below
+from parallelrun_core.storage.objects.clients import client_of
+from parallelrun_core.storage.path_rule import EVERYWHERE
+from parallelrun_core.storage.stores import storage_of
+from parallelrun_core.storage.supported import supported_path
+
+url = supported_path("moon://tycho/dust.csv")
+assert storage_of(url) is storage_of("s3://b/k")
+assert is_below(url, EVERYWHERE)
+print(type(client_of(address_of(url).store)).__name__)
+try:
+    supported_path("mooon://tycho/dust.csv")
+except ValueError as error:
+    print(str(error).rpartition(". ")[2])
+"""
+    keys = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
+    written = edited("a kind of object store, or a scheme of URLs").run("-c", program, **keys)
+    assert written.splitlines() == ["S3Store", "Did you mean 'moon://tycho/dust.csv'?"]
+
+
+def test_a_kind_of_datastore_is_defined_shown_and_has_a_client(
+    edited: Callable[[str], Copy], tmp_path: Path, redis: Redis, redis_url: str
+) -> None:
+    copy = edited("a kind of datastore")
+    file = tmp_path / "datastore.yml"
+    file.write_text("name: far\ntype: moon\ncrater: Tycho\nbucket: dust\nanonymous: true\n")
+    with ApiServer(tmp_path / "root", redis_url, env=copy.environment) as server, server.client() as api:
+        url = {"PARALLELRUN_URL": f"http://127.0.0.1:{server.port}"}
+        copy.command("datastore", "create", "-f", str(file), **url)
+        assert "moon" in copy.command("datastore", "list", **url)
+        assert api.get("/v1/datastores/far").json()["definition"]["crater"] == "Tycho"
+    program = (
+        "from pathlib import Path; from parallelrun_core.datastores import registry;"
+        "from parallelrun_core.storage.objects.clients import client_of;"
+        f"registry.use(Path({str(tmp_path / 'root')!r}), None);"
+        "print(type(client_of('azureml://datastores/far/paths')).__name__)"
+    )
+    assert copy.run("-c", program).strip() == "S3Store"
 
 
 def test_a_kind_of_compute_is_defined_shown_and_served(

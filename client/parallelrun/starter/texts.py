@@ -36,16 +36,6 @@ inputs:
     transformations:            # how the table is read; more in docs/tables.md
       - {step}"""
 
-READING_STEPS: Final = {
-    "csv": "read_delimited: {}",
-    "tsv": 'read_delimited: {delimiter: "\\t"}',
-    "json": "read_json_lines: {}",
-    "jsonl": "read_json_lines: {}",
-    "ndjson": "read_json_lines: {}",
-    "parquet": "read_parquet: {}",
-    "avro": "read_avro: {}",
-}
-
 ROWS_OUTPUT: Final = """\
 append_row_file_name: results.txt   # one line for each row that run() returns, each exactly once
 """
@@ -167,5 +157,9 @@ def quoted(text: str) -> str:
 
 def reading_step(where: str) -> str:
     """The step that reads a table with this name."""
-    ending = where.rpartition(".")[2].lower()
-    return READING_STEPS.get(ending, READING_STEPS["csv"])
+    from parallelrun_core.mltable.formats import step_for  # most commands need none of it
+
+    if where.lower().endswith(".tsv"):
+        return 'read_delimited: {delimiter: "\\t"}'
+    usual = "read_json_lines" if where.lower().endswith(".json") else "read_delimited"
+    return f"{step_for(where) or usual}: {{}}"

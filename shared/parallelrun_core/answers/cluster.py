@@ -13,7 +13,7 @@ class Datastore(Answer, kw_only=True, frozen=True):
     """A named place in an object store."""
 
     name: Annotated[str, Meta(examples=["images"])]
-    type: OpenEnum[Literal["s3", "gcs", "azure_blob", "azure_data_lake_gen2"]]
+    type: Annotated[str, Meta(examples=["s3"])]
     location: Annotated[str, Meta(examples=["s3://our-images"])] = ""
     """The URL that paths in it begin from."""
     access: OpenEnum[Literal["node", "secret", "anonymous"]]

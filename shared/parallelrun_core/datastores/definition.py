@@ -8,7 +8,7 @@ server added; `s3` and `gcs` are ours.
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import Field, StrictBool, TypeAdapter, ValidationInfo, field_validator
 
@@ -169,10 +169,7 @@ class DataLakeDatastore(_AzureDefinition):
 AzureDatastore = AzureBlobDatastore | DataLakeDatastore
 Datastore = S3Datastore | GcsDatastore | AzureBlobDatastore | DataLakeDatastore
 OF_TYPE: Final[dict[str, type[Datastore]]] = {
-    "s3": S3Datastore,
-    "gcs": GcsDatastore,
-    "azure_blob": AzureBlobDatastore,
-    "azure_data_lake_gen2": DataLakeDatastore,
+    get_args(model.model_fields["type"].annotation)[0]: model for model in get_args(Datastore)
 }
 ANY: Final[TypeAdapter[Any]] = TypeAdapter(Annotated[Datastore, Field(discriminator="type")])
 

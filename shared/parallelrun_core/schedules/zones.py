@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import tomllib
 from datetime import UTC, tzinfo
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Final
 from zoneinfo import ZoneInfo, available_timezones
 
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.problems import closest
 
 _UTC_NAMES: Final = frozenset({"utc", "etc/utc", "z", "coordinated universal time"})
 
@@ -58,6 +58,6 @@ def _zone(key: str) -> ZoneInfo | None:
 
 def _hint(plain: str, names: set[str]) -> str:
     zone_names = {each.lower(): each for each in names} | {each: each.title() for each in windows_zones()}
-    close = get_close_matches(plain, zone_names, n=1)
-    suggestion = f"did you mean {zone_names[close[0]]!r}? " if close else ""
+    close = closest(plain, zone_names)
+    suggestion = f"did you mean {zone_names[close]!r}? " if close else ""
     return f"{suggestion}names are as 'Europe/Berlin', 'UTC', or as Azure ML's 'W. Europe Standard Time'"

@@ -38,6 +38,10 @@ SCHEMES: Final = {
 """By name, in lower case."""
 OBJECT_KINDS: Final = frozenset({"s3", "gs", "azure", "https"})
 """The kinds of which `storage/objects/` is the storage."""
+OBJECT_SCHEMES: Final = tuple(
+    f"{name}://" for name in dict.fromkeys(row.canonical for row in SCHEMES.values() if row.kind in OBJECT_KINDS)
+)
+"""The beginnings of all canonical URLs of these kinds."""
 
 
 def canonical_scheme(scheme: str) -> str:

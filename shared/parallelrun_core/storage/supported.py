@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
+from parallelrun_core.problems import closest
 from parallelrun_core.storage.location import DATASTORE, LOCAL, location_of
-from parallelrun_core.storage.schemes import OBJECT_KINDS
+from parallelrun_core.storage.schemes import OBJECT_KINDS, OBJECT_SCHEMES, SCHEMES
 from parallelrun_core.storage.url_flaws import flaw_of
 
 KINDS: Final = OBJECT_KINDS | {LOCAL, DATASTORE}
 """The kinds of locations for which `stores.py` has a storage."""
-_SCHEMES: Final = ("s3", "gs", "az", "abfss", "wasbs", "https", "azureml", "file")
+_SCHEMES: Final = (
+    *(name for name, row in SCHEMES.items() if row.kind in OBJECT_KINDS and name != "http"), "azureml", "file",
+)  # fmt: skip
 _ALIKE: Final = 0.5
 _WITHOUT_PATHS: Final = re.compile(
     r"azureml:/*datastores/(?P<name>[^/]+)(?!/paths(?:/|$))/+(?P<rest>.+)", re.IGNORECASE | re.DOTALL
 )
 _SUPPORTED: Final = (
-    "a path on a disk or volume that all nodes share, a URL of an object store (s3://, gs://, az://, abfss://, "
-    "wasbs://), one of a file (https://), or a path in a datastore (azureml://datastores/NAME/paths/PATH)"
+    "a path on a disk or volume that all nodes share, a URL of an object store "
+    f"({', '.join(url for url in OBJECT_SCHEMES if not url.startswith('http'))}), one of a file (https://), or a path "
+    "in a datastore (azureml://datastores/NAME/paths/PATH)"
 )
 
 
@@ -57,8 +60,8 @@ def _meant(text: str) -> str:
         return f"azureml://datastores/{datastore['name']}/paths/{datastore['rest']}"
     scheme, slashes, rest = text.partition("://")
     alike = [each for each in _SCHEMES if each[0] == scheme[:1].lower() and each != scheme.lower()]
-    near = get_close_matches(scheme.lower(), alike, n=1, cutoff=_ALIKE) if slashes else []
-    return f"{near[0]}://{rest}" if near else ""
+    near = closest(scheme.lower(), alike, cutoff=_ALIKE) if slashes else ""
+    return f"{near}://{rest}" if near else ""
 
 
 def local_path(text: str, purpose: str) -> str:

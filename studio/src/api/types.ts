@@ -267,7 +267,7 @@ export interface DataPreview {
 /** A named place in an object store. */
 export interface Datastore {
   name: string;
-  type: "s3" | "gcs" | "azure_blob" | "azure_data_lake_gen2";
+  type: string;
   /** The URL that paths in it begin from. */
   location: string;
   /** The source of credentials: what the nodes have by themselves, a file in their folders of secrets, nowhere. */
