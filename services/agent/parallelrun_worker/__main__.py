@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from parallelrun_worker.diagnostics.prints import PrintMarks
     from parallelrun_worker.frames import WorkerConfig
 
+BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
+"""The variables that Slurm, PBS and LSF set in each job."""
+
 
 def main() -> int:
     """Prepare the process for the user's code, then run it."""
@@ -27,7 +30,7 @@ def main() -> int:
     config_path, agent = sys.argv[5], int(sys.argv[6])
     _die_with_the_agent(agent)
     _leave_the_terminal()
-    if "SLURM_JOB_ID" in os.environ:
+    if any(name in os.environ for name in BATCH_JOBS):
         _leave_sigterm_to_the_agent()
     _prefer_me_when_memory_runs_out()
     import json
@@ -141,7 +144,8 @@ def _leave_the_terminal() -> None:
 
 
 def _leave_sigterm_to_the_agent() -> None:
-    """Go on after SIGTERM: Slurm sends it to all processes of a job that it ends, and the agent ends this one in time.
+    """Go on after SIGTERM: a batch system sends it to all processes of a job that it ends, and the agent ends this one
+    in time.
 
     What this process starts or forks ends by SIGTERM as ever, also by one that comes while it is being forked.
     """

@@ -65,9 +65,6 @@ class Child(Enum):
     """The Python of an image, which says what it has."""
     DRIVER = _PROGRAM | _DEVICES
     """A tool of a device's driver, such as nvidia-smi."""
-    SLURM = frozenset({"PATH", "HOME", "USER", "LOGNAME", "SLURM_CONF"})
-    """A command of Slurm: a job begins with what sbatch has. No other SLURM_ or SBATCH_ variable, as those of a shell
-    that is itself in a job would change what is sent."""
 
 
 def variables_for(child: Child, variables: Mapping[str, str]) -> dict[str, str]:

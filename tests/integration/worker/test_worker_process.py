@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from parallelrun_worker import frames
+from parallelrun_worker.__main__ import BATCH_JOBS
 from tests.integration.worker.worker_harness import WorkerHarness, is_alive
 from tests.unit.core.factories import open_descriptors
 
@@ -651,8 +652,9 @@ def test_a_worker_frees_all_its_descriptors(tmp_path: Path) -> None:
     assert open_descriptors() == before
 
 
-def test_in_a_job_of_slurm_a_worker_leaves_sigterm_to_its_agent(start: Start) -> None:
-    """Slurm sends it to all processes of a job. What a worker starts or forks ends by it, as everywhere else."""
+@pytest.mark.parametrize("variable", BATCH_JOBS)
+def test_in_a_job_of_a_batch_system_a_worker_leaves_sigterm_to_its_agent(start: Start, variable: str) -> None:
+    """It is sent to all processes of a job. What a worker starts or forks ends by it, as everywhere else."""
     harness = start(
         """
         import multiprocessing, os, signal, subprocess, time
@@ -666,7 +668,7 @@ def test_in_a_job_of_slurm_a_worker_leaves_sigterm_to_its_agent(start: Start) ->
             forked.join()
             return [child.wait(), forked.exitcode]
         """,
-        SLURM_JOB_ID="7",
+        **{variable: "7"},
     ).ready()
     assert harness.run("a").rows == b"-15\n-15\n"
 

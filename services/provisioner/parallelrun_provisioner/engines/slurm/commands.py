@@ -7,11 +7,13 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from parallelrun_core.service.children import Child, variables_for
 from parallelrun_provisioner.engines.interface import EngineError
 from parallelrun_provisioner.engines.slurm.words import error_in_words
 
 _TIMEOUT_S: Final = 20.0
+_VARIABLES: Final = ("PATH", "HOME", "USER", "LOGNAME", "SLURM_CONF")
+"""A job begins with what sbatch has. No other SLURM_ or SBATCH_ variable, as those of a shell that is itself in a job
+would change what is sent."""
 
 
 class SlurmCommandFailed(EngineError):
@@ -25,7 +27,7 @@ def run(command: str, arguments: Sequence[str], *, stdin: str = "", variables: M
         CommandFailed: it says that it has failed.
         EngineError: there is no such command, or it doesn't answer in time.
     """
-    environment = variables_for(Child.SLURM, os.environ)
+    environment = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
     try:
         done = subprocess.run(
             [command, *arguments],
