@@ -16,8 +16,8 @@ from parallelrun_core.datastores.bound_secrets import BoundSecrets
 from parallelrun_core.datastores.credentials import Found, read_credentials
 from parallelrun_core.datastores.definition import OF_DATASTORES, Datastore
 from parallelrun_core.datastores.document import DatastoreCatalog, datastore_catalog
-from parallelrun_core.datastores.secret_files import SecretUnusable, read_secret_file
 from parallelrun_core.errors import ParallelRunError
+from parallelrun_core.service.secret_files import SecretUnusable, read_secret_file
 
 _FRESH_S: Final = 2.0
 """How long what was read is used without asking whether it has changed."""

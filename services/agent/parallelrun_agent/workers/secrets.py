@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from parallelrun_agent.settings import SECRET_PREFIX, AgentSettings
-from parallelrun_core.datastores.secret_files import MAX_BYTES, SecretUnusable, read_secret_file
 from parallelrun_core.errors import ParallelRunError
+from parallelrun_core.service.secret_files import MAX_BYTES, SecretUnusable, read_secret_file
 from parallelrun_core.spec.secrets import Secret
 
 

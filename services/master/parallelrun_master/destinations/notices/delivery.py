@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from parallelrun_core.datastores.secret_files import SecretUnusable, read_secret_file
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.layout import Logs, outbox_of
 from parallelrun_core.service import telemetry
+from parallelrun_core.service.secret_files import SecretUnusable, read_secret_file
 from parallelrun_core.spec.notify import Notify
 from parallelrun_core.spec.secrets import OF_NOTICES
 from parallelrun_core.untrusted.sanitize import visible
