@@ -20,18 +20,42 @@ MOST_BYTES_LATER = 16_000
 """Of a file that it loads when a view is opened which few people open, compressed."""
 
 
-def test_what_is_shipped_is_what_the_sources_make(tmp_path: Path) -> None:
+MOON_TAB = """
+import type { JSX } from "preact";
+import type { TabProps } from "./tab_props";
+
+export const Moon = ({ job }: TabProps): JSX.Element => <p>the moon over {job.id}</p>;
+"""
+
+
+def built(sources: Path, static: Path) -> dict[str, bytes]:
+    """The files that sources make, by name, once their types are checked."""
     if not (SOURCES / "node_modules" / "ready").exists() or shutil.which("node") is None:
         if os.environ.get("CI"):
             pytest.fail("make studio/node_modules/ready has not run")
         pytest.skip("what builds the page is missing (needs npm: make studio/node_modules/ready)")
-    for command in (["node_modules/.bin/tsc", "--noEmit"], ["node", "build.mjs", str(tmp_path / "static")]):
-        done = subprocess.run(command, cwd=SOURCES, capture_output=True, check=False, text=True)
+    for command in (["node_modules/.bin/tsc", "--noEmit"], ["node", "build.mjs", str(static)]):
+        done = subprocess.run(command, cwd=sources, capture_output=True, check=False, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
+    return {path.name: path.read_bytes() for path in static.iterdir()}
 
-    built = {path.name: path.read_bytes() for path in (tmp_path / "static").iterdir()}
+
+def test_what_is_shipped_is_what_the_sources_make(tmp_path: Path) -> None:
     shipped = {path.name: path.read_bytes() for path in STATIC.iterdir()}
-    assert shipped == built, "run `make studio`, and commit what it makes"
+    assert shipped == built(SOURCES, tmp_path / "static"), "run `make studio`, and commit what it makes"
+
+
+def test_a_tab_of_a_job_is_a_file_and_its_line_in_the_list(tmp_path: Path) -> None:
+    sources = tmp_path / "studio"
+    shutil.copytree(SOURCES, sources, ignore=shutil.ignore_patterns("node_modules"))
+    (sources / "node_modules").symlink_to(SOURCES / "node_modules")
+    (sources / "src/views/job/moon.tsx").write_text(MOON_TAB)
+    tabs = sources / "src/views/job/tabs.tsx"
+    text = tabs.read_text().replace(
+        "const OF_ALL: Tab[] = [", 'const OF_ALL: Tab[] = [{ path: "moon", title: "Moon", view: Moon },'
+    )
+    tabs.write_text(f'import {{ Moon }} from "./moon";\n{text}')
+    assert any(b"the moon over" in content for content in built(sources, tmp_path / "static").values())
 
 
 def test_the_page_is_small() -> None:

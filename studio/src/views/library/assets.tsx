@@ -15,15 +15,31 @@ import { written } from "../jobs/tags";
 import { Grid, ROWS } from "../job/table";
 import { Chosen, Listing } from "./listing";
 
-/** What an asset of each type is: what those see who have none. */
-const ABOUT: Record<string, string> = {
-  data: "Data is a folder, a file or a table under a name, in versions that never change.",
-  model: "A model is a file or a folder under a name, in versions: jobs take it as an input, or make one.",
-  environment: "An environment is the Python that scripts run with, under a name, in versions.",
-  component: "A component is a step that several pipelines use.",
+interface AssetType {
+  title: string;
+  /** What those see who have none. */
+  about: string;
+}
+
+export const ASSET_TYPES: Record<string, AssetType> = {
+  data: {
+    title: "Data",
+    about: "Data is a folder, a file or a table under a name, in versions that never change.",
+  },
+  model: {
+    title: "Models",
+    about: "A model is a file or a folder under a name, in versions: jobs take it as an input, or make one.",
+  },
+  environment: {
+    title: "Environments",
+    about: "An environment is the Python that scripts run with, under a name, in versions.",
+  },
+  component: { title: "Components", about: "A component is a step that several pipelines use." },
 };
 
-export function Assets({ kind, title }: { kind: string; title: string }): JSX.Element {
+/** A type that has no text here is shown by its name. */
+export function Assets({ kind }: { kind: string }): JSX.Element {
+  const { title, about } = ASSET_TYPES[kind] ?? { title: kind, about: "" };
   const loaded = useLoaded(kind, (signal) => getJson<AssetPage>(apiPath(`/assets/${kind}`), signal));
   const name = place.value.query.get("name") ?? "";
   return (
@@ -33,7 +49,7 @@ export function Assets({ kind, title }: { kind: string; title: string }): JSX.El
           <Listing
             title={title}
             command={`parallelrun ${kind} list`}
-            first={{ about: ABOUT[kind] ?? "", command: `parallelrun ${kind} create --file ${kind}.yml` }}
+            first={{ about, command: `parallelrun ${kind} create --file ${kind}.yml` }}
             columns={["Name", "Latest version", "Created", "Owner", "About"]}
             rows={items.map((asset) => [
               <Chosen name={asset.name} />,

@@ -3,15 +3,12 @@
 import type { JSX } from "preact";
 import { Choice } from "../../parts/choice";
 import { ask, place } from "../../shell/router";
-import { Assets } from "./assets";
+import { ASSET_TYPES, Assets } from "./assets";
 import { Datastores } from "./datastores";
 import { Endpoints } from "./endpoints";
 
 const KINDS: Record<string, string> = {
-  data: "Data",
-  model: "Models",
-  environment: "Environments",
-  component: "Components",
+  ...Object.fromEntries(Object.entries(ASSET_TYPES).map(([kind, { title }]) => [kind, title])),
   datastores: "Datastores",
   endpoints: "Batch endpoints",
 };
@@ -28,7 +25,7 @@ export function Library(): JSX.Element {
       ) : kind === "endpoints" ? (
         <Endpoints />
       ) : (
-        <Assets key={kind} kind={kind} title={KINDS[kind] ?? kind} />
+        <Assets key={kind} kind={kind} />
       )}
     </div>
   );
