@@ -142,6 +142,7 @@ def test_packages_of_conda_are_requirements(entry: object, lines: list[str]) -> 
     "entry, why",
     [
         ("cudatoolkit=11", "not on PyPI"),
+        ("tk=8.6", "not on PyPI"),
         ("libgcc-ng", "not on PyPI"),
         ("r-base", "not on PyPI"),
         ("a b", "not a package"),
