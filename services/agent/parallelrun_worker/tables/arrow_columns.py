@@ -25,6 +25,7 @@ _PLAIN_FLOAT = (
 """Those that are read alike by all rules; `-0` is not, which another text stands for."""
 _ZERO, _NINE, _MINUS = ord("0"), ord("9"), ord("-")
 _NEWLINE = ord("\n")
+_DAY_NS = 86_400_000_000_000
 
 Words = tuple[Sequence[str], Sequence[str]]
 """Those for true, and those for false."""
@@ -150,11 +151,8 @@ def text_objects(texts: Any) -> Any:
 
     if pa.types.is_dictionary(texts.type):
         parts = [_created_once(chunk) for chunk in texts.chunks] or [np.empty(0, dtype=object)]
-    elif any(len(chunk) >= FEW and _repeats(chunk) for chunk in texts.chunks):
-        parts = [
-            _created_once(chunk.dictionary_encode()) if _repeats(chunk) else chunk.to_numpy(zero_copy_only=False)
-            for chunk in texts.chunks
-        ]
+    elif _repeats(next((chunk for chunk in texts.chunks if len(chunk) >= FEW), None)):
+        parts = [_created_once(chunk.dictionary_encode()) for chunk in texts.chunks]
     else:
         return texts.to_numpy(zero_copy_only=False)
     return np.concatenate(parts) if len(parts) != 1 else parts[0]
@@ -169,6 +167,8 @@ def _created_once(encoded: Any) -> Any:
 
 
 def _repeats(chunk: Any) -> bool:
+    if chunk is None:
+        return False
     sample = chunk[:_SAMPLE]
     return 4 * len(sample.unique()) < len(sample)
 
@@ -193,6 +193,9 @@ def _ints(texts: Any, kind: Kind, values: ColumnValues | None) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    parts = [] if values is None else [*map(fixed_dates.digits_of, texts.chunks)]
+    if parts and all(part is not None for part in parts):
+        return np.concatenate(parts) if len(parts) != 1 else parts[0]
     whole = None if _may_be_hexadecimal(texts) else _cast(texts, pa.int64())
     if whole is not None and (values is None or _are_canonical(texts, whole)):
         return whole.to_numpy(zero_copy_only=False) if values is None else _whole(whole)
@@ -388,8 +391,12 @@ def _days(days: Any, values: ColumnValues | None) -> Any:
     """Days as times; those that nanoseconds can't represent are null, or what the table says."""
     import numpy as np
 
-    read = days.to_numpy(zero_copy_only=False).copy()
-    read[(read < np.datetime64("1677-09-22")) | (read > np.datetime64("2262-04-11"))] = np.datetime64("NaT")
+    first, last = np.datetime64("1677-09-22"), np.datetime64("2262-04-11")
+    read = days.to_numpy(zero_copy_only=False)
+    if len(read) and first <= read.min() and read.max() <= last:  # not of NaT
+        return (read.view(np.int64) * _DAY_NS).view("datetime64[ns]")  # a fifth of the time of `astype`
+    read = read.copy()
+    read[(read < first) | (read > last)] = np.datetime64("NaT")
     return _checked(read.astype("datetime64[ns]"), days, values)
 
 

@@ -33,7 +33,6 @@ WIDE = 512
 """Columns from which on what is done once for each column costs more than what is done for each byte."""
 _MOST_MISFITS = 8
 """After so many columns with a value that doesn't fit, each of which takes another parse, all are read as text."""
-_CACHED = 1 << 20
 _OLDEST = 14
 """Major version of pyarrow; those before lack some of what is used here."""
 _CONVERSION = re.compile(r"In CSV column #(\d+): (?:Row #\d+: )?CSV conversion error")
@@ -98,7 +97,8 @@ def _columns(data: bytes, schema: Schema, grammar: Grammar, values: Values | Non
         raise NotPlain
     if not schema.names or not data or data.endswith(mark):
         raise NotPlain
-    if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
+    content = values.content if values is not None else None
+    if (content is None or content.has_returns) and data.count(b"\r") != data.count(b"\r\n"):
         raise NotPlain
     is_wide = values is not None and len(schema.names) >= WIDE
     has_plain_ints = is_wide and not may_have_odd_ints(data, mark)
@@ -134,6 +134,7 @@ def _parsed(data: bytes, schema: Schema, grammar: Grammar, values: Values | None
     names = [str(number) for number in range(len(schema.names))]
     block_bytes = BLOCK_BYTES * max(1, len(names) // WIDE)  # each is a chunk of each column
     words = words_in(schema.kinds, values)
+    is_ascii = values is not None and values.content is not None and values.content.is_ascii
     types = [
         pa.string()
         if at in schema.odd
@@ -148,6 +149,7 @@ def _parsed(data: bytes, schema: Schema, grammar: Grammar, values: Values | None
             column_types=dict(zip(names, types, strict=True)),
             null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False,
             true_values=words[0], false_values=words[1],
+            check_utf8=not is_ascii,  # looking at each text takes a tenth of the whole parse
         ),
     )  # fmt: skip
 
@@ -167,7 +169,7 @@ def _is_sound(data: bytes, table: Any, grammar: Grammar) -> bool:
         may_be_open, opened_at = True, data.rfind(quote)
     if may_be_open and data[max(opened_at - 1, 0) : opened_at] in (grammar.delimiter.encode(), b"\n", b""):
         return False
-    return grammar.multi_line or table.num_rows in _lines(data)
+    return grammar.multi_line or not any(map(may_hold_newlines, table.columns)) or table.num_rows in _lines(data)
 
 
 def _lines(data: bytes) -> Iterator[int]:
@@ -175,9 +177,7 @@ def _lines(data: bytes) -> Iterator[int]:
     import numpy as np
 
     text = np.frombuffer(data, dtype=np.uint8)
-    lines = sum(int(np.count_nonzero(text[at : at + _CACHED] == ord("\n"))) for at in range(0, len(text), _CACHED)) + (
-        not data.endswith(b"\n")
-    )
+    lines = int(np.count_nonzero(text == ord("\n"))) + (not data.endswith(b"\n"))
     yield lines
     newline = text == ord("\n")
     empty = int(newline[0]) + np.count_nonzero(newline[1:] & newline[:-1])

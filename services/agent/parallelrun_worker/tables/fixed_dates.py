@@ -1,4 +1,4 @@
-"""Dates that are all written with the same number of characters, all at once."""
+"""Dates, or whole numbers, that are all written with the same number of characters, all at once."""
 
 import re
 from typing import Any
@@ -9,6 +9,8 @@ _UPPER = {"m": 12, "d": 31, "H": 23, "M": 59, "S": 59}
 _FIRST_YEAR, _LAST_YEAR = 1678, 2261
 """The years that nanoseconds in 64 bits cover from their first day to their last."""
 _DIGITS_OF_NANOSECONDS = 9
+_MOST_DIGITS = 18
+"""So many fit into 64 bits, whichever they are."""
 
 
 def parse(texts: Any, form: str) -> Any:
@@ -51,6 +53,25 @@ def parse(texts: Any, form: str) -> Any:
     values = np.full(len(texts), np.datetime64("NaT", "ns"))
     values[valid] = times
     return values
+
+
+def digits_of(texts: Any) -> Any:
+    """The texts of an Arrow array as whole numbers. None: they differ in length, or one is no plain number.
+
+    This takes a third of the time of a cast that must be checked for other spellings.
+    """
+    import numpy as np
+
+    filled = _matrix(texts) if len(texts) and not texts.null_count else None
+    if filled is None:
+        return None
+    text, _ = filled
+    width = text.shape[1]
+    if width > _MOST_DIGITS or (width > 1 and text[:, 0].min() == ord("0")):
+        return None
+    fits = np.ones(len(text), dtype=bool)
+    numbers = _number(text, fits)
+    return numbers if fits.all() else None
 
 
 def _matrix(texts: Any) -> Any:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import NamedTuple
 
+from parallelrun_worker.tables.content import Content, content_of
 from parallelrun_worker.tables.records import Grammar
 
 FIRST_BYTES = 4 << 10
@@ -47,7 +48,6 @@ _NO_CHARACTERS = frozenset(["Cc", "Cn", "Co"])
 _MOST_UNDEFINED = 0.01
 """Which share of a text in a code page may be bytes that mean nothing there: in a text, they are slips."""
 _FEW = 3
-_ESCAPE = b"\x1b"
 _SWITCH = re.compile(rb"\x1b\$(?:[@AB]|[()*+][A-H@])")
 """What switches from ASCII to characters of two bytes, in Japanese, Chinese and Korean text of ISO 2022."""
 _ZERO_BLOCK = bytes(512)
@@ -94,24 +94,25 @@ def sniffed(read_some: ReadSome, declared: str) -> Encoding:
     return Encoding(name, newline, len(newline), bom)
 
 
-def check_controls(data: bytes, encoding: Encoding, start: int, delimiter: str) -> None:
+def check_controls(data: bytes, encoding: Encoding, start: int, delimiter: str, content: Content | None = None) -> None:
     """Check that text is not full of control characters, or of bytes that mean nothing in its code page.
 
     Those that separate fields (the delimiter, 1 to 3, and 28 to 31) or switch between sets of characters don't count.
 
     Args:
         start: the position in the file where the text begins.
+        content: of the text; None: not known.
 
     Raises:
         NotText: a part of it is.
     """
     if encoding.width > 1 or not data:
         return
-    # Searching for one byte takes a twentieth of the time that searching for two takes.
-    if _ESCAPE in data and (switch := _SWITCH.search(data)):
+    content = content or content_of(data)
+    if content.has_escapes and (switch := _SWITCH.search(data)):
         place = f"from byte {start + switch.start():,} on"
         raise NotText(f"it is text of ISO 2022, with escape sequences {place}: save it as UTF-8")
-    if _least(data) <= _HIGHEST_OF_FEW:
+    if content.least <= _HIGHEST_OF_FEW:
         marks = bytes(set(_CONTROLS) - set(delimiter.encode()))
         if encoding.name == "utf-8":  # a program may fill fields up with NUL, but not whole blocks of a disk
             if (zeros := data.find(_ZERO_BLOCK)) >= 0:
@@ -121,7 +122,7 @@ def check_controls(data: bytes, encoding: Encoding, start: int, delimiter: str) 
             marks = marks.replace(b"\0", b"")
         _check_share(data, start, marks, _MOST_CONTROLS, "are control characters")
     page = _code_page(encoding.name)
-    if page is None or greatest(data) <= _ASCII or _may_be_utf8(data):
+    if page is None or content.is_ascii or _may_be_utf8(data):
         return
     if any(bytes([each]) in data for each in page.undefined):
         _check_share(data, start, page.undefined, _MOST_UNDEFINED, f"mean nothing in {encoding.name}")
@@ -164,20 +165,6 @@ def _check_share(data: bytes, start: int, marks: bytes, most: float, words: str)
         count = len(part) - len(part.translate(None, marks))
         if count > max(most * len(part), _FEW) and len(part) >= _FEWEST_BYTES:
             raise NotText(f"it is no text: of the {len(part):,} bytes from byte {start + at:,} on, {count:,} {words}")
-
-
-def _least(data: bytes) -> int:
-    """The least byte, which is found in a tenth of the time that counting takes."""
-    import numpy as np
-
-    return int(np.frombuffer(data, dtype=np.uint8).min())
-
-
-def greatest(data: bytes) -> int:
-    """Return the greatest byte, as quickly."""
-    import numpy as np
-
-    return int(np.frombuffer(data, dtype=np.uint8).max()) if data else 0
 
 
 def first_width(read_some: ReadSome, encoding: Encoding, grammar: Grammar) -> int:

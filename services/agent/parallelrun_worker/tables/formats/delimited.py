@@ -79,6 +79,8 @@ class DelimitedFormat(TextFormat):
         values = self.values()
         if values is not None and text.has_sound_quotes:
             values.may_hold_newlines = False  # nobody has to know
+        if values is not None:
+            values.content = text.content
         frame = self._frame(text.data, text.head.header, grammar, values, read=read)
         self.warn(values, path)
         if values is not None and b'"' in text.head.line and text.start == text.head.start:
@@ -93,7 +95,8 @@ class DelimitedFormat(TextFormat):
             if text.head.header and (values.may_be_ragged or len(frame.columns) > len(text.head.header)):
                 self._warn_of_lengths(text, path, grammar)
             odd_columns = {column for column, _ in values.found}
-            if joint := joint_in(text.data, text.head, self.schema(), frame, odd_columns):
+            joint = joint_in(text.data, text.head, self.schema(), frame, odd_columns, content=text.content)
+            if joint:
                 place = self.place_in(path, text, joint.at)
                 self.warnings.add(joint_warning(joint, text.head.header, path, *place))
         if text.head.header and self.options["header"] == "all_files_same_headers":
@@ -144,9 +147,11 @@ class DelimitedFormat(TextFormat):
         mode = self.options["header"]
         return mode != "no_header" and (mode != "from_first_file" or path == self._first_with_text())
 
-    def lines(self, data: bytes, encoding: Encoding, file: BinaryIO, head: FileHead) -> bytes:
+    def lines(
+        self, data: bytes, encoding: Encoding, file: BinaryIO, head: FileHead, *, may_have_returns: bool = True
+    ) -> bytes:
         grammar = self._grammar_of(head.delimiter)
-        if has_lone_returns(data):
+        if may_have_returns and has_lone_returns(data):
             data = with_single_returns(data, grammar)
             is_counted = not encoding.has_returns
             width = first_width(lambda size, at: read_some(file, size, at), encoding, grammar) if is_counted else None
@@ -201,7 +206,7 @@ class DelimitedFormat(TextFormat):
 
 def _may_have_open_quotes(data: bytes, grammar: Grammar, values: Values) -> bool:
     """Return whether quotes in a text may have been meant otherwise than as it was read."""
-    if may_be_escaped(data, grammar):
+    if (values.content is None or values.content.has_backslashes) and may_be_escaped(data, grammar):
         return True
     if not grammar.multi_line:
         return values.is_unusual

@@ -47,8 +47,10 @@ class JsonLinesFormat(TextFormat):
     def names(self) -> list[str]:
         return self.inferred().names
 
-    def lines(self, data: bytes, encoding: Encoding, file: BinaryIO, head: FileHead) -> bytes:
-        return _LONE_RETURN.sub(b"\n", data) if has_lone_returns(data) else data
+    def lines(
+        self, data: bytes, encoding: Encoding, file: BinaryIO, head: FileHead, *, may_have_returns: bool = True
+    ) -> bytes:
+        return _LONE_RETURN.sub(b"\n", data) if may_have_returns and has_lone_returns(data) else data
 
     def split(self, text: PieceText) -> list[bytes]:
         return [f"{line}\n".encode() for line, _ in _lines(text.data, drop_invalid=self._drop_invalid)]
