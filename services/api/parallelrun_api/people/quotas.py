@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec.structs import asdict, replace
+
 from parallelrun_api.people.issued import NAME_PATTERN
 from parallelrun_api.people.person import CURRENT
+from parallelrun_core.answers.people import Quota
 from parallelrun_core.documents.codecs import FieldsCodec
 from parallelrun_core.documents.collection import Definitions
 from parallelrun_core.documents.file_store import FileStore
@@ -41,26 +43,6 @@ class QuotaExceeded(ParallelRunError, code="quota_exceeded", http_status=429):
     # Not retryable, as nobody knows when: who submits is told at once, not after minutes in which a client tries again.
 
 
-@dataclass(frozen=True, kw_only=True)
-class QuotaLimits:
-    """The limits of a person; None: there is none.
-
-    Args:
-        name: the owner, or `everybody`.
-        jobs: jobs that have not ended; a pipeline counts once.
-        submissions_per_minute: jobs that are accepted in a minute.
-        slots, nodes: the most workers, and nodes with workers, at the same time.
-        job_bytes: bytes of the folders of their jobs.
-    """
-
-    name: str
-    jobs: int | None = None
-    submissions_per_minute: int | None = None
-    slots: int | None = None
-    nodes: int | None = None
-    job_bytes: int | None = None
-
-
 class Quotas:
     """The quotas of a cluster. Safe to share between threads.
 
@@ -79,26 +61,28 @@ class Quotas:
         self._owners: Final = LruCache[str](_JOBS)
         self.documents: Final = Definitions(
             FileStore(root, _FOLDER, max_bytes=_MAX_BYTES, follows_links=False),
-            FieldsCodec(asdict, _quota, key, repair_hint="set it again with `parallelrun quota set`"),
+            FieldsCodec(
+                asdict, lambda fields: Quota(**fields), key, repair_hint="set it again with `parallelrun quota set`"
+            ),
             noun="quota",
             create_hint="set one with `parallelrun quota set NAME`",
             is_name=re.compile(NAME_PATTERN).fullmatch,
         )
 
-    def of(self, owner: str) -> QuotaLimits:
+    def of(self, owner: str) -> Quota:
         """The quota of an owner: their own, or that of everybody. Whoever runs the server has none."""
         if not owner:
-            return QuotaLimits(name=owner)
-        return self.documents.find(owner) or self.documents.find(EVERYBODY) or QuotaLimits(name=owner)
+            return Quota(name=owner)
+        return self.documents.find(owner) or self.documents.find(EVERYBODY) or Quota(name=owner)
 
-    def define(self, quota: QuotaLimits) -> None:
+    def define(self, quota: Quota) -> None:
         """Set a quota, durably. Raises InvalidInput, RedisError: Redis is told with the next submission."""
         self.documents.define(quota)
         self.tell()
 
-    def change(self, name: str, limits: Mapping[str, Any]) -> QuotaLimits:
+    def change(self, name: str, limits: Mapping[str, Any]) -> Quota:
         """Set these limits of a quota, durably, and keep its others. Raises as `define`, and Conflict."""
-        quota = self.documents.update(name, lambda before: replace(before or QuotaLimits(name=name), **limits))
+        quota = self.documents.update(name, lambda before: replace(before or Quota(name=name), **limits))
         self.tell()
         return quota
 
@@ -159,7 +143,7 @@ class Quotas:
             QuotaExceeded: they may have no more.
             RedisError: Redis is away.
         """
-        quota = self.of(owner) if owner == CURRENT.get().owner else QuotaLimits(name=owner)
+        quota = self.of(owner) if owner == CURRENT.get().owner else Quota(name=owner)
         most_submissions = quota.submissions_per_minute if is_submission else None
         if quota.jobs is None and most_submissions is None:
             yield
@@ -232,7 +216,3 @@ def _too_many_submissions(owner: str, most: int) -> QuotaExceeded:
         f"{owner} may submit {counted(most, 'job')} in a minute: wait for the next one, submit one job with more "
         "inputs, or ask an admin of this cluster for more (`parallelrun quota set`)."
     )
-
-
-def _quota(fields: dict[str, Any]) -> QuotaLimits:
-    return QuotaLimits(**fields)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import Path, Response
@@ -12,7 +11,6 @@ from parallelrun_api.http.answers import json_answer, no_content
 from parallelrun_api.models import QuotaRequest
 from parallelrun_api.people.issued import NAME_PATTERN
 from parallelrun_api.people.person import CURRENT
-from parallelrun_api.people.quotas import QuotaLimits as Definition
 from parallelrun_api.routes.router import Operations
 from parallelrun_core.answers.people import Quota, QuotaList
 from parallelrun_core.store.slot_quotas import EVERYBODY
@@ -27,16 +25,16 @@ def list_quotas(context: Ctx) -> Response:
     """All quotas, by name. Where people see only what is their own, only theirs and that of everybody."""
     person, quotas = CURRENT.get(), context.quotas.documents
     names = [name for name in quotas.names() if name == EVERYBODY or person.may_see(name)]
-    return json_answer(QuotaList(items=[Quota(**asdict(quotas.get(name))) for name in names]))
+    return json_answer(QuotaList(items=[quotas.get(name) for name in names]))
 
 
 @router.operation("PUT /quotas/{name}", "Set a quota", Quota, (400, 403, 404), "It holds from the next submission on.")
 def put_quota(name: Name, context: Ctx, wish: QuotaRequest) -> Response:
     """Set the whole quota of a person, or of everybody who has none of their own, durably. Only admins may (403)."""
     context.operators.check(CURRENT.get().name)
-    quota = Definition(name=name, **wish.model_dump())
+    quota = Quota(name=name, **wish.model_dump())
     context.quotas.define(quota)
-    return json_answer(Quota(**asdict(quota)))
+    return json_answer(quota)
 
 
 @router.operation(
@@ -48,8 +46,7 @@ def patch_quota(name: Name, context: Ctx, wish: QuotaRequest) -> Response:
     Somebody who has no quota gets one, of these limits alone.
     """
     context.operators.check(CURRENT.get().name)
-    quota = context.quotas.change(name, wish.model_dump(exclude_unset=True))
-    return json_answer(Quota(**asdict(quota)))
+    return json_answer(context.quotas.change(name, wish.model_dump(exclude_unset=True)))
 
 
 @router.operation(
