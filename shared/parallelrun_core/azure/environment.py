@@ -12,7 +12,7 @@ from parallelrun_core.azure.named import named_environment
 from parallelrun_core.computes.images import BUILD_NOTE, NOTE, OWN_PYTHON
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.names.assets import UnknownAsset, stored_code
-from parallelrun_core.spec.conda import OLDEST_PYTHON, is_too_old, python_of
+from parallelrun_core.spec.conda import OLDEST_MINOR, is_too_old, python_of
 from parallelrun_core.storage.location import LOCAL, location_of
 from parallelrun_core.untrusted.document import load_document
 
@@ -104,7 +104,7 @@ def read_conda_file(value: Any, location: DocumentLocation, findings: Findings) 
     with suppress(ValueError):  # reported when the job spec is checked
         version = python_of(value)
         if is_too_old(version):
-            message = f"the workers need Python 3.{OLDEST_PYTHON} or newer, not {version}: they use that of their node"
+            message = f"the workers need Python 3.{OLDEST_MINOR} or newer, not {version}: they use that of their node"
             findings.note(location.pointer, message)
         elif version and not version.startswith(f"3.{sys.version_info.minor}"):
             message = f"Python {version} where a node has it or can fetch it; otherwise that of the node"

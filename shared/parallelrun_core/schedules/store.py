@@ -60,11 +60,11 @@ class ScheduleStore:
         return ""
 
     def of(self, name: str) -> ScheduleFolder:
-        """Returns what is stored of a schedule, which may not be there."""
+        """Return what is stored of a schedule, which may not be there."""
         return ScheduleFolder(name, self._store.child(name))
 
     def get(self, name: str) -> Revision:
-        """Returns a schedule as it is now.
+        """Return a schedule as it is now.
 
         Raises:
             NotFound: there is none of this name.
@@ -111,7 +111,7 @@ class ScheduleFolder:
         self._fires: Final = Documents(store.child("fires"), RecordCodec(FireRecord), noun=f"fire of {name!r}")
 
     def add(self, revision: Revision) -> bool:
-        """Add a revision, durably; returns whether nobody else has added that one, or removed the schedule."""
+        """Add a revision, durably; return whether nobody else has added that one, or removed the schedule."""
         is_first = revision.number == 1
         if is_first:
             self._fires.store.make()
@@ -122,7 +122,7 @@ class ScheduleFolder:
         return False
 
     def revision(self, number: int | None = None) -> Revision | None:
-        """Returns the revision with this number, or the last one; None: there is none.
+        """Return the revision with this number, or the last one; None: there is none.
 
         Raises:
             NewerSchema, CorruptLog: it can't be read.
@@ -143,7 +143,7 @@ class ScheduleFolder:
         return fire if self._add(stamp(due), fire) else self._fires.get(stamp(due))
 
     def fire(self, due: datetime) -> FireRecord | None:
-        """Returns what became of a time; None: nothing yet.
+        """Return what became of a time; None: nothing yet.
 
         Raises:
             NewerSchema, CorruptLog: it can't be read.
@@ -172,7 +172,7 @@ class ScheduleFolder:
         return sorted(due for due in map(of_stamp, self._fires.names()) if due is not None)
 
     def fires(self, before: str = "") -> Iterator[tuple[str, FireRecord]]:
-        """Yields what is remembered, the latest first, each with its position; what can't be read is left out.
+        """Yield what is remembered, the latest first, each with its position; what can't be read is left out.
 
         Args:
             before: only those after this position. Empty: from the beginning.

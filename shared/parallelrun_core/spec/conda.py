@@ -18,7 +18,7 @@ from parallelrun_core.spec.requirements import index_option, parse_requirement, 
 
 _PACKAGE: Final = re.compile(r"(?:[\w.\-/]+::)?(?P<name>[A-Za-z0-9][\w.\-]*)\s*(?P<version>[^\w\s\[].*)?")
 _COMPARISON: Final = re.compile(r"(==|>=|<=|!=|~=|>|<|=)\s*([\w.*+!]+)")
-OLDEST_PYTHON: Final = 8
+OLDEST_MINOR: Final = 8
 """The workers need Python 3.8 or newer."""
 _PYTHON: Final = re.compile(r"[0-9]+(\.[0-9]+){0,2}")
 VARIABLE: Final = re.compile(r"\$\{\w+\}")
@@ -42,14 +42,20 @@ def python_of(conda: Mapping[str, Any]) -> str:
 
 def is_too_old(version: str) -> bool:
     """Return whether this version of Python is too old for the workers."""
-    match = re.match(r"3\.(\d+)", version) if _PYTHON.fullmatch(version) else None
-    return version == "2" or version.startswith("2.") or (match is not None and int(match[1]) < OLDEST_PYTHON)
+    minor = _minor_of(version)
+    return version == "2" or version.startswith("2.") or (minor is not None and minor < OLDEST_MINOR)
 
 
 def may_be_newer(version: str) -> bool:
     """Return whether this may mean a newer version of Python, with syntax of its own, than the one that runs this."""
+    minor = _minor_of(version)
+    return bool(version) if minor is None else minor > sys.version_info.minor
+
+
+def _minor_of(version: str) -> int | None:
+    """The second number of a version of Python 3; None: it is another text, such as a range."""
     match = re.match(r"3\.(\d+)", version) if _PYTHON.fullmatch(version) else None
-    return bool(version) if match is None else int(match[1]) > sys.version_info.minor
+    return int(match[1]) if match else None
 
 
 def requirements_of(conda: Mapping[str, Any]) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Final
 
 from parallelrun_agent.users.worker_user import SAME_USER, WorkerUser
 from parallelrun_core.service.children import Child, variables_for
-from parallelrun_core.spec.conda import OLDEST_PYTHON
+from parallelrun_core.spec.conda import OLDEST_MINOR
 
 _NAMES: Final = ("python3", "python")
 _LONGEST_S: Final = 30.0
@@ -54,10 +54,10 @@ class ImagePython:
         if executable is None:
             raise NoPython(f"the image has no python3 on its path {path}")
         version, executable, folders, packages = _asked(executable, variables, user)
-        if version < [3, OLDEST_PYTHON]:
+        if version < [3, OLDEST_MINOR]:
             version_text = ".".join(map(str, version))
             raise NoPython(
-                f"workers need Python 3.{OLDEST_PYTHON} or newer; {executable} of the image is {version_text}"
+                f"workers need Python 3.{OLDEST_MINOR} or newer; {executable} of the image is {version_text}"
             )
         text = json.dumps([version, executable, folders, packages]).encode()
         return cls(executable, tuple(folders), hashlib.sha256(text).hexdigest())
