@@ -23,7 +23,7 @@ from parallelrun_core.intake.reopening import is_forgotten, queue_again
 from parallelrun_core.layout import job_ids, schedules_of
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.process import StopSignal, hide_memory
-from parallelrun_core.store.connection import connect, server_run_id, without_password
+from parallelrun_core.store.connection import connect, without_password
 from parallelrun_core.store.fitness import wait_for_fit_redis
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.rq.entries import LEAD
@@ -69,13 +69,14 @@ class Master:
 
         Raises one of `CONNECTION_ERRORS` while Redis is away.
         """
-        run_id = server_run_id(self._redis)
-        if self._registry.claim_recovery():
+        is_claimed, run_id, active = self._registry.claim_recovery()
+        if is_claimed:
             self._run_id = ""  # only once is it claimed, also if what follows is interrupted
         if run_id != self._run_id:
             self._register_forgotten()
             self._run_id = run_id
-        self._ask_for_leaders()
+            active = self._registry.active_jobs()
+        self._ask_for_leaders(active)
         self._fire()
         self._tell()
         self._sweeping.check()
@@ -110,10 +111,10 @@ class Master:
                         queue_again(self._registry, folder)
                         self._log.warning("job_adopted", job_id=job_id)
 
-    def _ask_for_leaders(self) -> None:
-        """Make sure that each job that can be read has a leader."""
+    def _ask_for_leaders(self, active: list[str]) -> None:
+        """Make sure that each of these jobs that can be read has a leader."""
         longest = longest_ms(self._settings.leader_ms)
-        unled = self._registry.without_leader(self._registry.active_jobs(), longest_ms=longest)
+        unled = self._registry.without_leader(active, longest_ms=longest)
         waiting = waiting_for_leader(self._redis) if unled else ()
         for job_id in unled:
             if job_id in waiting:  # there may be hundreds, and all places taken

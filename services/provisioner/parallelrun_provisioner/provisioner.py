@@ -81,14 +81,8 @@ class Provisioner:
 
     def round(self) -> None:
         """Compare what is wanted with what is there, and act. Raises redis-py's errors."""
-        leads = self._provisioning.lead()
-        if leads != self._is_leading:
-            log.info("acts" if leads else "waits")
-            self._is_leading = leads
-            self._close()  # what was remembered may be old
-        if not leads:
+        if not (self._is_leading and self._provisioning.stays()) and not self._begin_to_lead():
             return
-        self._provisioning.serve(self._settings.served)
         self._refresh_pools()
         if not self._pools and not self._unfit:
             return
@@ -110,6 +104,17 @@ class Provisioner:
         for name, why in self._unfit.items():
             self._provisioning.publish(name, ProvisioningStatus(at=sight.now, why=why, trouble=why))
         self._forget_strangers(sight)
+
+    def _begin_to_lead(self) -> bool:
+        """Be the one that acts if nobody else is; returns whether it is."""
+        leads = self._provisioning.lead()
+        if leads != self._is_leading:
+            log.info("acts" if leads else "waits")
+            self._is_leading = leads
+            self._close()  # what was remembered may be old
+        if leads:
+            self._provisioning.serve(self._settings.served)
+        return leads
 
     def release(self) -> None:
         """Give back the nodes of all computes, because nobody goes on after this. Raises redis-py's errors.

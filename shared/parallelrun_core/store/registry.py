@@ -148,11 +148,18 @@ class Registry:
                 writers |= {by_raw_output[each]: job_id for each in same if by_raw_output[each] not in writers}
         return writers
 
-    def claim_recovery(self) -> bool:
-        """Return whether the caller is to make all jobs known again: Redis is new, or was wiped
-        since the last claim.
+    def claim_recovery(self) -> tuple[bool, str, list[str]]:
+        """Return whether the caller is to make all jobs known again, because Redis is new, or was wiped since the last
+        claim; with the id that Redis has drawn at its start, and with what `active_jobs` returns.
+
+        In one round trip, as each master asks for all of this each second.
         """
-        return bool(self._redis.set(keys.KNOWN, 1, nx=True))
+        with self._redis.pipeline(transaction=False) as pipe:
+            pipe.info("server")
+            pipe.set(keys.KNOWN, 1, nx=True)
+            pipe.zrange(keys.ACTIVE_JOBS, 0, -1)
+            server, is_claimed, active = pipe.execute()
+        return bool(is_claimed), str(server["run_id"]), [raw.decode() for raw in active]
 
     def is_active(self, job_id: str) -> bool:
         """Return whether the job may need a leader or agents; one that has ended may until it is retired."""

@@ -133,7 +133,7 @@ def test_jobs_that_wait_for_a_place_are_asked_for_only_once(redis: Redis, tmp_pa
     before = queue(redis, LEAD).job_ids
     master = Master(MasterSettings(root=tmp_path))
     master._redis, master._registry = redis, registry
-    master._ask_for_leaders()
+    master._ask_for_leaders(registry.active_jobs())
     assert queue(redis, LEAD).job_ids == before
 
 

@@ -89,3 +89,20 @@ def test_a_node_hears_that_it_shall_leave_and_says_whose_it_is(tmp_path: Path, s
         heard.append(heartbeats.is_asked_to_leave)
     assert heard == [False, True]
     assert (sent[0].compute, sent[0].ends_at) == ("cpu-cluster", 1e9)
+
+
+def test_a_node_without_jobs_is_measured_less_often(
+    tmp_path: Path, sent: list[NodeInfo], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs: dict[str, Any] = {}
+    heartbeats = heartbeats_of(tmp_path, jobs)
+    use = Mock(return_value="measured")
+    monkeypatch.setattr(heartbeats._usage, "now", use)
+    for _ in range(3):
+        heartbeats.beat()
+    assert use.call_count == 1
+    assert [str(info.usage) for info in sent] == ["measured"] * 3
+    jobs["job"] = job_with([], is_prepared=True)
+    for _ in range(3):
+        heartbeats.beat()
+    assert use.call_count == 4

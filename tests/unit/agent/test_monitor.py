@@ -54,6 +54,11 @@ def test_none_at_all_when_the_interval_is_zero(tmp_path: Path) -> None:
     assert not (tmp_path / "perf").exists()
 
 
+def test_nothing_is_written_for_a_job_that_had_no_worker_here(tmp_path: Path) -> None:
+    ResourceMonitor(tmp_path / "perf", 600, dict).stop(takes_sample=False)
+    assert not (tmp_path / "perf").exists()
+
+
 def test_all_processes_are_written_down_and_old_hours_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(monitor, "_PROCESSES_EVERY_S", 0.05)
     hours = tmp_path / "processes_cpu_memory_usage"

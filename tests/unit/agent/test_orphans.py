@@ -11,9 +11,11 @@ def test_ended_children_are_counted_until_somebody_waits_for_them() -> None:
     orphans = Orphans()
     orphans.begin(lambda: True)  # without becoming a subreaper
     before = orphans.unwaited(0.0)[os.getpid()]
+    assert orphans.unwaited_of(os.getpid()) == before
     child = os.posix_spawn("/bin/true", ["true"], {})
     os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
     assert orphans.unwaited(1.0)[os.getpid()] == before, "it is not counted all the time"
     assert orphans.unwaited(100.0)[os.getpid()] == before + 1
+    assert orphans.unwaited_of(os.getpid()) == before + 1
     os.waitpid(child, 0)
     assert orphans.unwaited(200.0)[os.getpid()] == before

@@ -270,7 +270,7 @@ class NodeJob:
         self._driver.close()
         self._python.close()
         self._code.close()
-        self._parts.monitor.stop()
+        self._parts.monitor.stop(takes_sample=self._parts.plans.has_begun)
         self._parts.stacks.close()
         self._parts.plans.close()
         self._stage.close()

@@ -70,6 +70,7 @@ class ResourceMonitor:
         self._storage = storage
         self._gpus = GpuMeter(gpus)
         self._stopped = threading.Event()
+        self._takes_last = True
         self._cpu = Cpu()
         self._processes = ProcessTable()
         self._thread: threading.Thread | None = None
@@ -77,8 +78,13 @@ class ResourceMonitor:
             self._thread = threading.Thread(target=self._watch, name="resources", daemon=True)
             self._thread.start()
 
-    def stop(self) -> None:
-        """Take a last sample, and end."""
+    def stop(self, *, takes_sample: bool = True) -> None:
+        """Take a last sample, and end.
+
+        Args:
+            takes_sample: whether there is anything to say; not of a node that has never had a worker for the job.
+        """
+        self._takes_last = takes_sample
         self._stopped.set()
         if self._thread is not None:
             self._thread.join()
@@ -100,7 +106,8 @@ class ResourceMonitor:
             if now >= dump_at:
                 dump_at = now + _PROCESSES_EVERY_S
                 self._dump()
-        self._sample(kernel)
+        if self._takes_last:
+            self._sample(kernel)
 
     def _sample(self, kernel: KernelCounters) -> None:
         now = datetime.now(UTC).isoformat(timespec="microseconds").removesuffix("+00:00")

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+_LONGEST_STAT = 4096
 
 
 class Stat(NamedTuple):
@@ -34,11 +35,14 @@ def process_ids() -> list[int]:
 def stat_of(pid: int) -> Stat | None:
     """Return what is known about a process; None when there is none (any more)."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            # The name, in brackets, may itself hold spaces and brackets.
-            before, _, after = file.read().rpartition(b")")
+        fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)  # a file object would cost half as much again
+        try:
+            line = os.read(fd, _LONGEST_STAT)
+        finally:
+            os.close(fd)
     except OSError:
         return None
+    before, _, after = line.rpartition(b")")  # the name, in brackets, may itself hold spaces and brackets
     name, fields = before.partition(b"(")[2], after.split()
     if len(fields) < 22:
         return None  # it ended while it was read

@@ -319,8 +319,15 @@ class PlanMaker:
         """Remove a folder of a dead worker's."""
         throw_away(folder, self._local if self._user.is_other else self._local.parent, self._user)
 
+    @property
+    def has_begun(self) -> bool:
+        """Return whether there was a plan for a worker."""
+        return self._next_process > 0
+
     def close(self) -> None:
-        """Remove the job's folder on this node."""
+        """Remove the job's folder on this node, and the place for files of scripts if none has written any."""
+        with suppress(OSError):
+            Logs(self._folder.logs).script_files(self._node).rmdir()
         throw_away(self._local, self._local.parent, self._user)
 
 

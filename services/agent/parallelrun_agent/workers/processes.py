@@ -237,8 +237,7 @@ class WorkerProcesses:
         elif kind == frames.READY:
             (seconds,) = frames.SECONDS.unpack(payload)
             machine.pool.got_ready(worker, now, seconds)
-            unwaited = self._orphans.unwaited(now, at_once=True)
-            self._from_init[worker.process] = unwaited[self.process(worker).pid]
+            self._from_init[worker.process] = self._orphans.unwaited_of(self.process(worker).pid)
             self._reports.phase_ended(worker.process, "INIT", seconds)
             times = {"start_s": round(worker.start_s, 3), "init_s": round(worker.init_s, 3)}
             log.info("worker_ready", job_id=job_id, process=worker.process, **times)

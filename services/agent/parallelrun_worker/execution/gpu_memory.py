@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 
 CATEGORY = "GPU_OUT_OF_MEMORY"
-_WORDS = re.compile(
+_WORDS = (
     r"(CUDA|HIP)( error)?: out of memory|(CUDA|HIP) out of memory|CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation"
     r"|(CUBLAS|CUDNN|CUFFT|CUSPARSE|CUSOLVER)_(STATUS_)?ALLOC_FAILED|out_of_memory: CUDA error"
     r"|RESOURCE_EXHAUSTED: Out of memory"
 )
-"""Of PyTorch, CUDA itself and its libraries, Numba, RAPIDS and JAX."""
-_ON_A_GPU = re.compile(r"\bOOM when allocating\b.*\bGPU:", re.DOTALL)
+"""Of PyTorch, CUDA itself and its libraries, Numba, RAPIDS and JAX. Compiled for the first error, not before."""
+_ON_A_GPU = r"(?s)\bOOM when allocating\b.*\bGPU:"
 """Of TensorFlow, which says the same of the main memory."""
 _LONGEST = 20_000
 _MOST_CAUSES = 5
@@ -31,7 +31,7 @@ def has_run_out(error: BaseException) -> bool:
 
 def says_so(text: str) -> bool:
     """Return whether what a program has printed says it."""
-    return bool(_WORDS.search(text) or _ON_A_GPU.search(text))
+    return bool(re.search(_WORDS, text) or re.search(_ON_A_GPU, text))
 
 
 def _is_one(error: BaseException) -> bool:
