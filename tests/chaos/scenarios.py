@@ -65,7 +65,7 @@ def kills(
         with FaultInjector(
             cluster, seed=seed, marks=marks, redis_restarts=2, pauses=True, all_roles=everything
         ) as injector:
-            result = cluster.result(job, timeout_s=240)
+            result = cluster.result(job, timeout_s=600)
         assert result.state is JobState.COMPLETED, result.failure
         finding = examine(cluster.folder(job), result, place.rows(result.output))
         strays = place.strays(mini_batches * ITEMS)

@@ -51,7 +51,7 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
         archive.writestr(f"{{info}}/RECORD", "")
     return name
 """
-WHEELS = ("pyvenv", "pth", "sitecustomize", "interpreter", "marked", "entry_points", "outside", "links")
+WHEELS = ("pyvenv", "pth", "sitecustomize", "interpreter", "programs", "marked", "entry_points", "outside", "links")
 SOURCE = "sourced"
 
 
@@ -99,8 +99,8 @@ def _files(name: str, drop: Path, secrets: tuple[str, ...]) -> dict[str, str]:
         return {"hostile_pth.pth": f"import os; exec({payload!r})\n"}
     if name == "sitecustomize":
         return {f"{module}.py": payload for module in ("sitecustomize", "usercustomize", "compileall")}
-    if name == "interpreter":
-        return {f"{data}/{kind}/{file}": shell for kind, file in _INTERPRETERS}
+    if name in _SCRIPTS:
+        return {f"{data}/{path}": shell for path in _SCRIPTS[name]}
     if name in ("entry_points", "outside", "links"):
         return _escaping(name, payload, drop)
     # With a module of that name no worker can be linked into the environment, so it is never complete.
@@ -131,7 +131,10 @@ def _escaping(name: str, payload: str, drop: Path) -> dict[str, str]:
 
 
 _LINK = "link: "
-_INTERPRETERS = (("scripts", "uv"), ("scripts", "git"), ("data", "bin/python"), ("data", "bin/python3"))
+_SCRIPTS = {
+    "interpreter": ("data/bin/python", "data/bin/python3"),
+    "programs": ("scripts/uv", "scripts/git", "scripts/pip", "scripts/sh"),
+}
 
 
 def _wheel(folder: Path, name: str, files: dict[str, str]) -> None:

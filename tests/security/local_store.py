@@ -20,6 +20,8 @@ from tests.security.attack import NotPlayable
 
 ALLOWED, SHARED, PRIVATE = "allowed", "shared", "private"
 """Folders of a web server, and buckets of a store. Jobs may use the first two."""
+REFUSED = "refused"
+"""Below this, nobody may list anything; who tries is told what they have sent, as stores tell of a wrong signature."""
 CANARY = "canary-of-another-bucket"
 _MORE_THAN_UTF_8 = re.compile("%c0%ae|%u002e", re.IGNORECASE)
 _MODIFIED = "Mon, 01 Jan 2024 00:00:00 GMT"
@@ -120,6 +122,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if path in self.store.redirects:
             status, location = self.store.redirects[path]
             self._send(status, b"", {"Location": location}, has_body=has_body)
+        elif "list-type" in query and REFUSED in query.get("prefix", [""])[0]:
+            self._send(403, _refusal(headers.get("Authorization", "")), {}, has_body=has_body)
         elif "list-type" in query:
             self._send(200, self._listing(path, query.get("prefix", [""])[0]), {}, has_body=has_body)
         elif path in self.store.objects:
@@ -154,6 +158,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         if has_body:
             self.wfile.write(content)
+
+
+def _refusal(authorization: str) -> bytes:
+    told = f"<Code>AccessDenied</Code><Message>no</Message><StringToSign>{escape(authorization)}</StringToSign>"
+    return f"<Error>{told}</Error>".encode()
 
 
 def _resolved(path: str) -> str:

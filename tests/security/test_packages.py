@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -50,6 +51,38 @@ def check_attack(name: str, without: str) -> None:
         services(agent_flags=FLAGS, services_uid=SERVICES_UID, is_apart=True, without=without) as node,
     ):
         assert BY_NAME[name].play(node) == ""
+
+
+WAYS = {
+    "a name": {},
+    "a configuration of uv": {
+        "UV_CONFIG_FILE": "[[index]]\nname = 'x'\nurl = 'https://canary:canary@localhost/simple'\nexplicit = true\n"
+    },
+    "a configuration of pip": {"PIP_CONFIG_FILE": "[global]\nproxy = http://canary:canary@localhost:1\n"},
+    "a file of passwords": {"NETRC": "machine localhost login canary password canary\n"},
+    "a keyring": {"UV_KEYRING_PROVIDER": ""},
+}
+"""Ways to give credentials to installers: variables, and the text of the file that each names."""
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_no_package_runs_its_setup_where_installers_have_credentials(way: str) -> None:
+    check_credentials(way)
+
+
+def check_credentials(way: str, without: str = "") -> None:
+    """Install a package that has to be built, where nodes build such, and their installers have credentials."""
+    flags = (*FLAGS, "--allow-source-packages", "true")
+    settings = {} if way == "a name" else dict.fromkeys(INSTALLERS_SECRETS, "")
+    with open_folders(), tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        for name, text in WAYS[way].items():
+            path = Path(folder) / name
+            path.write_text(text)
+            settings[name] = str(path) if text else "subprocess"
+        apart: dict[str, Any] = {"services_uid": SERVICES_UID, "is_apart": True, "settings": settings}
+        with services(agent_flags=flags, without=without, **apart) as node:
+            assert run_by_installers(SOURCE, node) == []
 
 
 def test_packages_that_may_run_their_setup_do_so_as_a_user_that_nobody_else_is() -> None:

@@ -109,6 +109,14 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "environments.compile": (
         Step("parallelrun_agent.environments.job_python:build_command", stand_ins.building_carelessly("run")),
     ),
+    # That a package can't replace the interpreter of its environment, and nothing of it is run.
+    "environments.interpreter": (
+        Step("parallelrun_agent.environments.job_python:build_command", stand_ins.building_carelessly("replace")),
+    ),
+    # That no package runs its setup where the installer has credentials.
+    "environments.credentials": (
+        Step("parallelrun_agent.environments.job_python:build_command", stand_ins.building_carelessly("trust")),
+    ),
     # What keeps the files of packages below their environment.
     "environments.beneath": (
         Step("parallelrun_agent.environments.job_python:build_command", stand_ins.building_carelessly("unpack")),
@@ -120,6 +128,8 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
         Step("parallelrun_core.spec.shell_words:_Words._refusing_place", always("")),
         Step("parallelrun_core.spec.shell_words:_Words._is_part_of_text", always(False)),
     ),
+    # That values of inputs are in variables, and no text of a command.
+    "command.variables": (Step("parallelrun_core.spec.command:without_absent_parts", stand_ins.with_values_before),),
     # That a path is no text of a command unless it is plain.
     "command.plain": (Step("parallelrun_core.spec.shell_words:_is_plain", always(True)),),
     # The mark of an environment that its builder can't make.
@@ -282,6 +292,15 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
         Step("parallelrun_core.datastores.definition:check_key", nothing),
         Step("parallelrun_core.datastores.definition:canonical_origin", stand_ins.without_its_end),
     ),
+    # That nobody names an address where only machines have business.
+    "urls.machines": (
+        Step("parallelrun_core.storage.url_flaws:is_literal_of", always(False)),
+        Step("parallelrun_core.datastores.definition:is_literal_of", always(False)),
+    ),
+    # That the variables of a job are those of its workers alone.
+    "agent.own_variables": (Step("parallelrun_agent.workers.plans:Mask", stand_ins.taking_over_variables),),
+    # That no more of a store's answer is told than its words for people.
+    "stores.words": (Step("parallelrun_core.storage.objects.trouble:_words", stand_ins.all_that_was_said),),
     # That a web server leads nobody to another one, and no name to this machine or a cloud's metadata.
     "web.redirects": (Step("parallelrun_core.storage.objects.web:_next_place", stand_ins.wherever_it_says),),
     # That an object store leads nobody to another server.

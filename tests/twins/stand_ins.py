@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -70,6 +71,26 @@ def building_carelessly(how: str) -> Callable[[], list[str]]:
     import sys
 
     return lambda: [sys.executable, str(Path(__file__).with_name("careless_build.py")), how]
+
+
+def with_values_before(text: str, inputs: Any) -> str:
+    """Set the variables of a command's values by the text of the command."""
+    from parallelrun_core.spec.expressions import without_absent_parts
+
+    values = {name: each.value for name, each in inputs.items() if hasattr(each, "value")}
+    lines = [f"AZURE_ML_INPUT_{name}={value}\n" for name, value in values.items()]
+    return "".join(lines) + without_absent_parts(text, inputs)
+
+
+def taking_over_variables(fields: Any) -> Any:
+    from parallelrun_core.wire.masking import Mask
+
+    os.environ.update(fields.get("environment_variables", {}))
+    return Mask(fields)
+
+
+def all_that_was_said(error: BaseException, otherwise: str = "") -> str:
+    return str(error) or otherwise
 
 
 def is_marked_inside(folder: Path) -> bool:

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.integration
     [
         ("paths of a command's inputs that its shell would run", "command.plain"),
         ("paths of a command's inputs that another program would run", "command.words"),
+        ("values of a command's inputs in their variables, and names of inputs", "command.variables"),
     ],
 )
 def test_paths_that_are_run_are_found(name: str, mechanism: str) -> None:

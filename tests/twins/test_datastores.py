@@ -56,6 +56,26 @@ def test_secrets_that_are_sent_wherever_a_datastore_says_are_found(name: str) ->
 
 
 @pytest.mark.integration
+@pytest.mark.parametrize(
+    "name, mechanism, evidence",
+    [
+        (
+            "settings of a job that have a datastore's secret sent elsewhere", "agent.own_variables",
+            "the secret of the store .* was used for",
+        ),
+        (
+            "the secret of a datastore in what is told of a job that fails by it", "stores.words",
+            "has the secret",
+        ),
+        ("addresses of a cloud's metadata as inputs and endpoints", "urls.machines", "was accepted"),
+    ],
+)  # fmt: skip
+def test_what_else_is_told_or_sent_elsewhere_is_found(name: str, mechanism: str, evidence: str) -> None:
+    with pytest.raises(AssertionError, match=evidence):
+        stores.check_attack(name, mechanism)
+
+
+@pytest.mark.integration
 def test_a_folder_of_secrets_that_jobs_may_name_is_found() -> None:
     with expect_failure():
         stores.check_attack("the folder of the stores' secrets as an input", "paths.rule")

@@ -29,6 +29,7 @@ def test_a_setup_that_runs_as_the_agent_is_found() -> None:
     [
         "a package that replaces its environment's pyvenv.cfg",
         "a package with a .pth file that runs code",
+        "a package with scripts named as programs of its installer",
         "a package with modules that each Python imports at its start",
         "a package whose entry points are named as programs of its installer",
     ],
@@ -36,6 +37,17 @@ def test_a_setup_that_runs_as_the_agent_is_found() -> None:
 def test_what_is_run_below_an_environment_while_it_is_made_is_found(name: str) -> None:
     with expect_failure():
         packages.check_attack(name, "environments.compile")
+
+
+def test_scripts_that_replace_the_interpreter_are_found() -> None:
+    with pytest.raises(AssertionError, match="its code was run"):
+        packages.check_attack("a package with scripts named as the interpreter", "environments.interpreter")
+
+
+@pytest.mark.parametrize("way", packages.WAYS)
+def test_a_setup_that_runs_beside_credentials_is_found(way: str) -> None:
+    with expect_failure():
+        packages.check_credentials(way, "environments.credentials")
 
 
 @pytest.mark.parametrize("name", [name for name in packages.BY_NAME if "lead out of its environment" in name])

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.security.playing import attacks_by_module
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "threat-model.md").read_text()
 
@@ -19,12 +21,30 @@ def rows(heading: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
 
+KINDS = rows("Kinds of holes")
 CLAIMS = [row for heading in ("Who may do what", "Threats that were tried") for row in rows(heading)]
 
 
 @pytest.mark.parametrize("row", CLAIMS, ids=lambda row: row[0])
 def test_each_claim_has_a_test_that_is_there(row: list[str]) -> None:
-    proofs = re.findall(r"`(tests/[^`]+)`", row[-1])
+    check_proofs(row[-1])
+
+
+@pytest.mark.parametrize("row", KINDS, ids=lambda row: row[0])
+def test_each_kind_of_hole_has_an_attack_a_twin_and_a_test(row: list[str]) -> None:
+    _, _, attacks, twins, tests = row
+    assert attacks.startswith("none: ") == twins.startswith("none: ")
+    check_proofs(tests)
+    if not twins.startswith("none: "):
+        check_proofs(twins)
+        modules = re.findall(r"`tests/security/attacks/(\w+)\.py`", attacks)
+        assert modules
+        assert all(attacks_by_module()[module] for module in modules)
+
+
+def check_proofs(text: str) -> None:
+    """Check that a text names tests, and that each is there."""
+    proofs = re.findall(r"`(tests/[^`]+)`", text)
     assert proofs
     for proof in proofs:
         file, _, name = proof.partition("::")

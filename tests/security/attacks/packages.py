@@ -48,6 +48,7 @@ ATTACKS: list[Attack] = [
     Attack("a package with a .pth file that runs code", partial(_installed, "pth")),
     Attack("a package with modules that each Python imports at its start", partial(_installed, "sitecustomize")),
     Attack("a package with scripts named as the interpreter", partial(_installed, "interpreter")),
+    Attack("a package with scripts named as programs of its installer", partial(_installed, "programs")),
     Attack("a package whose entry points are named as programs of its installer", partial(_installed, "entry_points")),
     Attack("a package with names that lead out of its environment", partial(_installed, "outside")),
     Attack("a package with links that lead out of its environment", partial(_installed, "links")),

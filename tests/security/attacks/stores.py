@@ -11,7 +11,7 @@ from tests.acceptance.http_user import HttpUser
 from tests.security.attack import Attack, NotPlayable, Target
 from tests.security.attacks.paths import READING, submit
 from tests.security.attacks.words import by_all_doors
-from tests.security.local_store import ALLOWED, PRIVATE, SHARED, LocalStore, reached_store, store_of
+from tests.security.local_store import ALLOWED, PRIVATE, REFUSED, SHARED, LocalStore, reached_store, store_of
 from tests.security.target import KEY_IN_STORE, SECRET_OF_STORE
 
 _VICTIM = "victim"
@@ -71,8 +71,10 @@ def _spelled(user: HttpUser, store: LocalStore, target: Target) -> None:
 
 def _by_settings(user: HttpUser, store: LocalStore, target: Target) -> None:
     """Give a job the settings with which libraries of stores go elsewhere, and name the victim's datastore."""
+    name = f"{_OTHER}-by-settings"  # of which no service has a client yet
+    user.client.put(f"/v1/datastores/{name}", json=_of_victim(store)).raise_for_status()
     names = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "HTTPS_PROXY")
-    _read(user, target, _VICTIM, environment_variables=dict.fromkeys(names, store.other_url))
+    _read(user, target, name, environment_variables=dict.fromkeys(names, store.other_url))
     place = f"azureml://datastores/{_VICTIM}/paths"
     for path in (f"{place}/x?endpoint={store.other_url}", f"{place}@{store.other_url}/x", f"{place}/../../{SHARED}/x"):
         submit(user, target, inputs={"data": path})
@@ -91,7 +93,7 @@ def _told(target: Target) -> str:
     store = reached_store(target)
     with HttpUser(target.url, target.token) as user:
         user.client.put(f"/v1/datastores/{_VICTIM}", json=_of_victim(store)).raise_for_status()
-        status, job = submit(user, target, inputs={"data": f"azureml://datastores/{_VICTIM}/paths/nowhere"})
+        status, job = submit(user, target, inputs={"data": f"azureml://datastores/{_VICTIM}/paths/{REFUSED}"})
         assert (status, job["state"]) == (202, "failed"), job
         defined = [(path, user.client.get(path).text) for path in ("/v1/datastores", f"/v1/datastores/{_VICTIM}")]
     told = [*defined, *by_all_doors(target, str(job["id"]))]
