@@ -114,7 +114,6 @@ class Layout:
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """The folders that a job has from its beginning."""
         return self.parts, self.journals, self.outputs, self.logs
 
     def result(self, generation: int) -> Path:

@@ -45,7 +45,6 @@ class FolderLock:
             os.close(fd)
 
     def release(self) -> None:
-        """Let others in."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1

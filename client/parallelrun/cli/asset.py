@@ -50,7 +50,6 @@ def asset_kinds() -> list[str]:
 
 
 def commands_for(kind: str) -> typer.Typer:
-    """The commands for one type of assets."""
     group = typer.Typer(
         help=f"{_HELP.get(kind, f'Names for assets of type {kind}')}. {_WHOSE}",
         no_args_is_help=True,

@@ -24,8 +24,6 @@ _MOST: Final = 50
 
 
 def one_of(*words: str) -> Callable[[str], list[str]]:
-    """Completes one of these words."""
-
     def complete(incomplete: str) -> list[str]:
         return [word for word in words if word.startswith(incomplete)]
 
@@ -33,14 +31,12 @@ def one_of(*words: str) -> Callable[[str], list[str]]:
 
 
 def job_states(incomplete: str) -> list[str]:
-    """The states of jobs."""
     from parallelrun_core.wire.states import JobState
 
     return one_of(*JobState)(incomplete)
 
 
 def jobs(ctx: typer.Context, incomplete: str) -> Offers:
-    """The ids of the last jobs."""
     return _offered(ctx, incomplete, lambda client: ((job.id, f"{job.name} {job.state}") for job in client.jobs.list()))
 
 
@@ -57,22 +53,18 @@ def logs(ctx: typer.Context, incomplete: str) -> Offers:
 
 
 def datastores(ctx: typer.Context, incomplete: str) -> Offers:
-    """The names of datastores."""
     return _offered(ctx, incomplete, lambda client: ((each.name, each.location) for each in client.datastores.list()))
 
 
 def limits(ctx: typer.Context, incomplete: str) -> Offers:
-    """Offer the names of limits."""
     return _offered(ctx, incomplete, lambda client: ((each.name, "") for each in client.limits.list()))
 
 
 def schedules(ctx: typer.Context, incomplete: str) -> Offers:
-    """The names of schedules."""
     return _offered(ctx, incomplete, lambda client: ((each.name, "") for each in client.schedules.list()))
 
 
 def endpoints(ctx: typer.Context, incomplete: str) -> Offers:
-    """The names of batch endpoints."""
     return _offered(
         ctx, incomplete, lambda client: ((each.name, each.description) for each in client.batch_endpoints.list())
     )

@@ -21,7 +21,6 @@ _TABLE_FILE: Final = "MLTable"
 
 
 def add_preview(group: typer.Typer) -> None:
-    """Add the command."""
     group.command("preview")(preview_command)
 
 

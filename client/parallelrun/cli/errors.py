@@ -36,7 +36,6 @@ def report(error: Exception) -> int:
 
 
 def lines_about(error: Exception) -> list[str]:
-    """The lines to print about an error."""
     if isinstance(error, ParallelRunError):
         lines = [f"error: {clean(_headline(error), lines=True)}"]
         for problem in error.problems:
@@ -64,7 +63,6 @@ def lines_about(error: Exception) -> list[str]:
 
 
 def exit_code_of(error: Exception) -> ExitCode:
-    """The exit code of an error."""
     match error:
         case InvalidInput():
             # What the user typed is wrong, not what the job file says.

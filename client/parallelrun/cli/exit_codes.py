@@ -52,7 +52,6 @@ def of_job(job: Job, *, strict: bool = False) -> ExitCode:
 
 
 def of_state(state: str) -> ExitCode:
-    """The exit code for the end of a job."""
     return {"completed": ExitCode.OK, "failed": ExitCode.JOB_FAILED, "canceled": ExitCode.JOB_CANCELED}.get(
         state, ExitCode.USAGE
     )

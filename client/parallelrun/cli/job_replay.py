@@ -59,7 +59,6 @@ def replay(
 
 
 def _print_text(folder: Path | None) -> None:
-    """Print what is in the logs below a folder."""
     for file in sorted(folder.rglob("*.txt")) if folder else ():
         text = file.read_text(encoding="utf-8", errors="replace")
         sys.stdout.write(clean(text, lines=True, most=len(text)))

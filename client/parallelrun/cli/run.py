@@ -112,7 +112,6 @@ def _say_what_differs(reading: Reading, nodes: int) -> None:
 
 
 def _say_how_it_ended(end: RunEnd, reading: Reading) -> None:
-    """Print how the job has ended."""
     from parallelrun.progress.summary import is_clean, summary
 
     job, logs = end.result.job, end.result.logs

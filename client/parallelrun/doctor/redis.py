@@ -26,7 +26,6 @@ def binary(place: Place) -> Iterator[Finding]:
 
 
 def server(place: Place) -> Iterator[Finding]:
-    """The server at REDIS_URL."""
     if not place.redis_url:
         return
     from parallelrun_core.store.connection import CONNECTION_ERRORS, without_password

@@ -108,7 +108,6 @@ class Cluster:
         return f"http://127.0.0.1:{self._port}"
 
     def client(self) -> Client:
-        """A new client of the API."""
         from parallelrun.client import Client
 
         return Client(self.url, self.token)

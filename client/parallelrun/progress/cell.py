@@ -78,7 +78,6 @@ class NotebookDisplay:
         self._drawn_at = float("-inf")
 
     def update(self, state: str, progress: Progress) -> None:
-        """Show this from now on."""
         self._cell.add(time.monotonic(), progress)
         is_new = state != self._state
         self._state, self._progress = state, progress
@@ -92,7 +91,6 @@ class NotebookDisplay:
         self._draw(at_once=True)
 
     def steps(self, state: str, steps: Sequence[PipelineStep]) -> None:
-        """Show these steps of a pipeline from now on."""
         self._state, self._steps = state, steps
         self._draw()
 

@@ -61,7 +61,6 @@ class LiveDisplay:
         )
 
     def update(self, state: str, progress: Progress) -> None:
-        """Show this from now on."""
         with self._lock:
             self._speed.add(time.monotonic(), progress)
             self._state, self._progress = state, progress
@@ -74,7 +73,6 @@ class LiveDisplay:
             self._waiting = waiting
 
     def steps(self, state: str, steps: Sequence[PipelineStep]) -> None:
-        """Show these steps of a pipeline from now on."""
         with self._lock:
             self._state, self._steps = state, steps
 

@@ -47,7 +47,6 @@ class PlainDisplay:
         self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
 
     def update(self, state: str, progress: Progress) -> None:
-        """Show this from now on."""
         with self._changed:
             now = time.monotonic()
             self._speed.add(now, progress)

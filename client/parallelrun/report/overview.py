@@ -39,7 +39,6 @@ def head(facts: Facts) -> Markup:
 
 
 def cause(facts: Facts) -> Markup | None:
-    """Why it failed, and what to do."""
     failure = facts.job.failure
     if failure is None:
         return None

@@ -75,7 +75,6 @@ def heat_map(facts: Facts) -> Markup | None:
 
 
 def timeline(facts: Facts) -> Markup | None:
-    """Workers in time."""
     lanes_in_time = facts.timeline
     if not lanes_in_time.lanes:
         return None
@@ -111,7 +110,6 @@ def timeline(facts: Facts) -> Markup | None:
 
 
 def errors(facts: Facts) -> Markup | None:
-    """Return what has failed, by kind."""
     kinds = facts.errors
     if not kinds.items:
         return None
@@ -167,7 +165,6 @@ def slowest(facts: Facts) -> Markup | None:
 
 
 def usage(facts: Facts) -> Markup | None:
-    """Return what was used of the nodes."""
     if not facts.usage:
         return None
     return card("Nodes", element("div", map(_node, facts.usage), class_="nodes"))

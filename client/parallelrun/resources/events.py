@@ -24,8 +24,6 @@ as dead."""
 
 
 class Event(msgspec.Struct, kw_only=True, frozen=True):
-    """An event of a job."""
-
     event: str
     """snapshot, state, progress, waiting, error, size or end; of a pipeline step and steps, too."""
     data: dict[str, Any]
@@ -93,7 +91,6 @@ def follow_events(
 
 
 def _events_of(response: httpx.Response) -> Iterator[Event]:
-    """The events of one connection."""
     last_id = ""
     for event in EventSource(response).iter_sse():
         # The id of an event stays that of those after it which have none.

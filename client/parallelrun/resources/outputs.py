@@ -26,8 +26,6 @@ from parallelrun.resources.resource import as_model, job_path, pages
 
 @dataclass
 class _Part:
-    """The downloaded part of a file."""
-
     path: Path
     sha256: str
     """The hash of the whole file; empty if the server has none."""

@@ -23,8 +23,6 @@ _STRIP: Final = 30
 
 
 class Snapshot(msgspec.Struct, kw_only=True, frozen=True):
-    """A job at one moment."""
-
     job: Job
     nodes: list[Node] = []
     """Nodes that work for it."""

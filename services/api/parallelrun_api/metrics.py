@@ -52,7 +52,6 @@ class ServerMetrics:
             self._registry.register(collector)
 
     def answered(self, method: str, route: str, status: int, first_byte_s: float) -> None:
-        """Count one request."""
         self._requests.labels(method if method in _METHODS else "other", route, str(status)).inc()
         self._seconds.labels(route).observe(first_byte_s)
 

@@ -41,7 +41,6 @@ def unreadable(error: OSError, table: SegmentTable, parts: Path) -> list[LostRow
 
 
 def _can_be_read(parts: Path, segment: Segment) -> bool:
-    """Return whether it can, whatever is there."""
     try:
         is_intact(parts, segment.part, segment.offset, segment.length, segment.crc)
     except OSError:

@@ -17,8 +17,6 @@ _BLOCKS = 3
 
 
 class Merged(NamedTuple):
-    """The output that was written."""
-
     length: int
     sha256: str
 

@@ -93,7 +93,6 @@ class SegmentTable:
                 yield LostRows(segment.mini_batch, segment.part, segment.offset)
 
     def in_order(self) -> Iterator[Segment]:
-        """The segments by mini-batch."""
         names = map(self._names.__getitem__, self._parts)
         segments = map(Segment, count(), names, self._offsets, self._lengths, self._crcs, self._rows)
         return compress(segments, self._lengths)

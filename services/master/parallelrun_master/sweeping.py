@@ -34,8 +34,6 @@ _FAILPOINTS: Final = "PARALLELRUN_FAILPOINTS"
 
 
 class Order(msgspec.Struct, kw_only=True, frozen=True):
-    """An order of the master to sweep."""
-
     root: str
     log_format: str
     rules: Rules

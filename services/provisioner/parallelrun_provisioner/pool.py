@@ -159,7 +159,6 @@ class Pool:
         return not self.left
 
     def close(self) -> None:
-        """Free connections."""
         self._engine.close()
 
     # What there is

@@ -8,7 +8,7 @@ from typing import Final
 from parallelrun_core.adviser.advice import AdviceCurve, CurvePoint
 from parallelrun_core.adviser.asked import Setting
 from parallelrun_core.adviser.evidence import Evidence
-from parallelrun_core.adviser.findings.processes import cpu_per_worker
+from parallelrun_core.adviser.findings.contention import cpu_per_worker
 from parallelrun_core.adviser.findings.sizes import excess_in_one_item
 from parallelrun_core.adviser.replay import joined, split
 from parallelrun_core.adviser.schedule import TrySchedule

@@ -46,8 +46,6 @@ _IMAGES: Final = "images"
 
 @dataclass(frozen=True)
 class Site:
-    """The content of a site file."""
-
     file: Path | None = None
     datastores: Mapping[str, str] = field(default_factory=dict)
     locations: Mapping[str, str] = field(default_factory=dict)

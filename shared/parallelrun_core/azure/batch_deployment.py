@@ -43,8 +43,6 @@ _SAME: Final = ("max_concurrency_per_instance", "mini_batch_size", "output_actio
 
 
 class CodeConfiguration(DocumentPart):
-    """The scoring script."""
-
     code: StrictStr | None = None
     scoring_script: Annotated[StrictStr, Field(min_length=1)]
 

@@ -156,7 +156,6 @@ class StepDocument(DocumentPart):
 
 
 def read_v1(document: Mapping[str, Any], location: DocumentLocation, findings: Findings) -> Draft:
-    """The job that a v1 document describes."""
     step = findings.validate(StepDocument, document, location.pointer, _HINTS)
     here = location.below(CONFIG)
     config = findings.validate(Config, as_mapping(document.get(CONFIG), here.pointer, findings), here.pointer, _HINTS)

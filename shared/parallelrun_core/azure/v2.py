@@ -27,7 +27,6 @@ from parallelrun_core.errors import InvalidInput
 
 
 def read_v2(document: Mapping[str, Any], location: DocumentLocation, findings: Findings) -> Draft | PipelineDraft:
-    """The job or the pipeline that a v2 document describes."""
     kind = str(document.get("type", "pipeline" if "jobs" in document else "")).lower()
     if kind == "pipeline":
         read = _read_one_step if _is_one_parallel_step(document, location) else read_pipeline

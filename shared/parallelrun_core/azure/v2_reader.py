@@ -90,7 +90,6 @@ class V2Reader(ABC):
     def _component_of(
         self, component: Any, location: DocumentLocation, component_location: DocumentLocation | None
     ) -> tuple[dict[str, Any], DocumentLocation]:
-        """The component that a step refers to, and its location."""
         component, where = open_component(component, component_location or location.below("component"), self.findings)
         kind = str(component.get("type", self.kind))
         if kind.lower() != self.kind:

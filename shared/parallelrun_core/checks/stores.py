@@ -22,7 +22,6 @@ _NAME: Final = ".parallelrun-doctor"
 
 
 def refusals(paths: Sequence[str], rule: PathRule) -> Iterator[Problem]:
-    """The problem of each path that jobs may not read."""
     for number, path in enumerate(paths):
         try:
             location = location_of(supported_path(path)).path

@@ -40,8 +40,6 @@ FilesBelow = Iterator[tuple[tuple[str, ...], int, IO[bytes]]]
 
 
 class Ignored(Protocol):
-    """The content of an ignore file."""
-
     def match_file(self, file: str) -> bool:
         """Return whether this is left out: a file by its path below the folder, or a folder with
         all in it, with a `/`.

@@ -52,7 +52,6 @@ class SnapshotLimits:
     """Folders in a zip that are left out."""
 
     def refusal(self, message: str) -> InvalidInput:
-        """The error for what is over a limit."""
         return InvalidInput.at(self.pointer, message, self.hint)
 
     def unsafe(self, message: str) -> InvalidInput:

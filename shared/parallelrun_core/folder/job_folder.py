@@ -63,8 +63,6 @@ _BESIDE: Final = ".creating-"
 
 @dataclass(frozen=True, slots=True)
 class JobFolder:
-    """The paths of one job, and its records."""
-
     root: Path
     job_id: str
 

@@ -92,8 +92,6 @@ class LoggedMetric:
 
 @dataclass
 class Metrics:
-    """The metrics of a job, by name."""
-
     metrics: dict[str, LoggedMetric] = field(default_factory=dict)
     notes: list[LoggedMetric] = field(default_factory=list)
     """Params and tags, by name."""

@@ -37,8 +37,6 @@ class TableSource:
 
 @dataclass(frozen=True, slots=True)
 class MLTable:
-    """The content of an MLTable file."""
-
     file: str
     sources: list[TableSource]
     steps: list[AnyStep]

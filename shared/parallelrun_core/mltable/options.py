@@ -24,7 +24,6 @@ _NO_CODE_PAGES: Final = ("hz", "idna", "iso2022", "punycode", "raw_unicode", "un
 
 
 def options_of(options: object, at: At, names: tuple[str, ...]) -> dict[str, Any]:
-    """The options of a step, which may have none."""
     if options is None:
         return {}
     if not isinstance(options, dict):

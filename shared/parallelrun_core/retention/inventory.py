@@ -43,7 +43,6 @@ class Inventory:
 
     @property
     def files(self) -> list[Path]:
-        """Files that are removed by themselves."""
         return [*self.asset_versions, *self.steps, *self.uploads, *self.blobs]
 
     def by_kind(self) -> Iterator[tuple[str, Sequence[Path]]]:

@@ -52,7 +52,6 @@ class Marks:
 
     @property
     def is_deleted(self) -> bool:
-        """Return whether somebody has deleted the job."""
         return (self._folder / DELETED).exists()
 
     @property

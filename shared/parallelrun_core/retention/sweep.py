@@ -52,7 +52,6 @@ class _State:
 
     @property
     def hashes(self) -> set[str]:
-        """All snapshots that are named."""
         return self.references.hashes.union(*(job.code for job in self.facts))
 
 

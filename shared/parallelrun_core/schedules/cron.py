@@ -46,7 +46,6 @@ class Cron:
         return len(self.hours) == 24
 
     def has(self, day: date) -> bool:
-        """Return whether anything is due on this day."""
         if day.month not in self.months:
             return False
         is_day = self.days is None or day.day in self.days

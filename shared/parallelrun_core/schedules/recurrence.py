@@ -28,7 +28,6 @@ class Recurrence:
     is_hourly: Final = False
 
     def has(self, day: date) -> bool:
-        """Return whether anything is due on this day."""
         if self._units(day) % self.interval:
             return False
         is_week_day = not self.week_days or day.weekday() in self.week_days

@@ -103,8 +103,6 @@ class ScheduleStore:
 
 
 class ScheduleFolder:
-    """The revisions and fires of one schedule."""
-
     def __init__(self, name: str, store: FileStore) -> None:
         self.name: Final = name
         self._revisions: Final = Documents(store, RecordCodec(Revision), noun="revision")

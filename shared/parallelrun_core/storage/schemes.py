@@ -6,8 +6,6 @@ from typing import Final, NamedTuple
 
 
 class Scheme(NamedTuple):
-    """The storage that a scheme of URLs names."""
-
     kind: str
     """The kind of storage, as `storage/stores.py` has one for it; any other kind is refused by name."""
     called: str

@@ -56,7 +56,6 @@ def _deliveries(
     tries: Iterable[bytes | None] = (),
     lost: Iterable[bytes | None] = (),
 ) -> tuple[Delivery, ...]:
-    """Return what a turn leased."""
     tokens = [stem + name for name in b",".join(ids).decode().split(",")]
     deliveries = map(Delivery, map(int, ids), tokens, _counts(tries), _counts(lost), messages)
     return tuple(compress(deliveries, messages))  # what has no message was decided meanwhile

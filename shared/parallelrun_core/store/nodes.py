@@ -54,8 +54,6 @@ class StacksRequest(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class CheckAnswer(msgspec.Struct, kw_only=True, frozen=True):
-    """A node's answer to a check."""
-
     id: str
     """Id of the request."""
     findings: list[Finding]

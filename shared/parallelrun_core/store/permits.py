@@ -20,8 +20,6 @@ HORIZON_MS: Final = 500
 
 
 class Call(NamedTuple):
-    """A call that waits for a permit."""
-
     holder: str
     """Names the permit, for `give_back` and `keep`."""
     tokens: int = 0
@@ -63,11 +61,9 @@ class Permits:
         return Granted([start / 1000 for start in starts_ms], wait_ms / 1000)
 
     def give_back(self, limit_name: str, holders: Sequence[str]) -> None:
-        """Give back the permits of calls that have ended."""
         self._script(keys=keys.of_limit(limit_name), args=["back", *holders])
 
     def keep(self, limit_name: str, holders: Sequence[str]) -> None:
-        """Keep the permits of calls that go on."""
         self._script(keys=keys.of_limit(limit_name), args=["keep", HELD_MS, *holders])
 
     def slow_down(self, limit_name: str, for_s: float) -> None:

@@ -28,8 +28,6 @@ _NO_LIMIT: Final = -1
 
 
 class Verdict(StrEnum):
-    """The answer to a reservation."""
-
     RESERVED = "reserved"
     CHANGED = "changed"
     """The caller is to read again which jobs have not ended."""

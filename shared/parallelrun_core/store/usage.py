@@ -26,8 +26,6 @@ class Used(NamedTuple):
 
 
 class Week(NamedTuple):
-    """The use of an owner in a week."""
-
     week: str
     """The week by ISO 8601, in UTC: `2026-W48`."""
     owner: str

@@ -107,7 +107,6 @@ def _experiment_in(root: Path, name: str) -> str:
 
 
 def is_plain(status: os.stat_result) -> bool:
-    """Return whether it is a file with one name."""
     return stat.S_ISREG(status.st_mode) and status.st_nlink == 1
 
 

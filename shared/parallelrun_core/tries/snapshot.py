@@ -68,7 +68,6 @@ _HEADER: Final = msgspec.json.Decoder(Header)
 
 
 def path_of(folder: Path) -> Path:
-    """Return the snapshot of a job, by its folder."""
     return folder / "tries.snapshot"
 
 

@@ -55,7 +55,6 @@ class TurnReports(msgspec.Struct):
         return len(self.decided) + len(self.retries) + len(self.returns)
 
     def tokens(self) -> list[str]:
-        """The tokens of the deliveries that these reports end."""
         tokens = [report[1] for report in self.decided]
         tokens += [report[1] for report in self.retries]
         tokens += [token for _, token in self.returns]

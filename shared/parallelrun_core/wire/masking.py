@@ -73,7 +73,6 @@ class Mask:
         return msgspec.structs.replace(failure, **words)
 
     def warning(self, warning: DataWarning) -> DataWarning:
-        """A warning about data as it may be recorded."""
         words = {name: self.printable(getattr(warning, name)) for name in ("file", "column", "what", "remedy")}
         return msgspec.structs.replace(warning, **words)
 

@@ -200,7 +200,6 @@ def encode(outcome: Outcome) -> bytes:
 
 
 def encode_all(outcomes: list[Outcome]) -> bytes:
-    """Encode outcomes as one JSON array."""
     return encode_list(list(map(encode, outcomes)))
 
 

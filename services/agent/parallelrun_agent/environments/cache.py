@@ -76,7 +76,6 @@ class InUse:
 
 
 def is_ready(folder: Path) -> bool:
-    """Return whether an environment is complete."""
     return folder.with_suffix(READY).exists()
 
 

@@ -26,8 +26,6 @@ _MOST_TRIES: Final = 64
 
 
 class AtWorkReports:
-    """The reports about one job."""
-
     def __init__(self, redis: Redis, job_id: str, node: str) -> None:
         self._redis = redis
         self._job_id = job_id

@@ -51,7 +51,6 @@ class WorkerPool:
         return any(worker.in_flight for worker in self.workers)
 
     def available(self) -> list[Worker]:
-        """Return the workers that can be given something."""
         return [worker for worker in self.workers if worker.stage == "ready"]
 
     def is_held_up(self, now: float) -> bool:
@@ -59,7 +58,6 @@ class WorkerPool:
         return all(worker.in_flight.holds_up(now) for worker in self.available())
 
     def idle(self) -> Worker | None:
-        """Return a worker that has nothing to do."""
         return next((worker for worker in self.available() if not worker.in_flight), None)
 
     def wanted(self, ready: int, now: float) -> int:

@@ -45,7 +45,6 @@ class JobStage:
 
     @property
     def is_ready(self) -> bool:
-        """Return whether workers may start."""
         return self._side_inputs is None or self._side_inputs.is_ready
 
     def take_failure(self) -> Failure | None:

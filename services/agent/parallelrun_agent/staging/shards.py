@@ -22,8 +22,6 @@ _NEW: Final = ".new-"
 
 
 class ShardEntry(NamedTuple):
-    """A file of the cache."""
-
     used_at: float
     """Time when it was linked to where it is used, or unlinked from there, for the last time: the inode's own time of
     change says so, and costs no call."""

@@ -91,7 +91,6 @@ class Staging:
         os.close(self._wake_end)
 
     def _has_items(self, token: str) -> bool:
-        """Return whether each file of a delivery is an item."""
         mini_batch = self._waiting.get(token)
         return mini_batch is not None and len(mini_batch.files) == mini_batch.items
 

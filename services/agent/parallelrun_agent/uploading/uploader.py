@@ -34,8 +34,6 @@ _FOR_GOOD: Final = (FileNotFoundError, PermissionError, ValueError)
 
 
 class Uploaded(NamedTuple):
-    """The end of one upload."""
-
     key: str
     process: str
     is_rest: bool

@@ -32,7 +32,6 @@ class PrintMarks:
         )
 
     def flush(self) -> None:
-        """Write the marks that were gathered."""
         for marks in (self.stdout, self.stderr, self.logger):
             marks.lines.flush()
 

@@ -295,7 +295,6 @@ class Runner:
         return self._meter.measure(tickets)
 
     def _described(self, error: BaseException) -> bytes:
-        """An error, as a frame has it."""
         return describe(error, self._code, self._masked)
 
     def _give_back(self, mini_batch: int, error: Exception, tickets: int) -> None:

@@ -20,8 +20,6 @@ _ELLIPSIS = ".."
 
 
 class Lines:
-    """Lines, as the reference has them."""
-
     def __init__(
         self,
         separator: str,

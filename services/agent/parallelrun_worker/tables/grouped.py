@@ -55,7 +55,6 @@ class GroupWriter:
         self._keys = keys
 
     def finish(self) -> None:
-        """The group that was begun is complete."""
         self._end_frame()
         if self._keys is not None:
             self._groups.write(json.dumps([self._start, self._at, self._keys]).encode() + b"\n")

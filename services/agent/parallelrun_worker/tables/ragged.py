@@ -69,7 +69,6 @@ def _lengths(data: bytes, header_fields: int, grammar: Grammar) -> Iterator[tupl
 
 
 def warning_of(ragged: RaggedRows, file: str, line: int, offset: int) -> DataWarning:
-    """The warning that tells of such rows."""
     became = (
         "those beyond the header are in columns without a name" if ragged.kind == "long_rows" else "others are null"
     )

@@ -107,7 +107,6 @@ class Table:
 
     @property
     def includes_path(self) -> bool:
-        """Return whether each row has the path of its file."""
         return bool(self._plan["read"]["include_path_column"])
 
     @property

@@ -117,8 +117,6 @@ class Values:
 
 
 class ColumnValues:
-    """Reads the texts of one column."""
-
     def __init__(self, owner: Values, name: str, kind: Kind) -> None:
         self._owner = owner
         self.name = name

@@ -26,8 +26,6 @@ from parallelrun_core.names.assets import job_output_in
 
 
 class _KindConvertor(StringConvertor):
-    """A kind of assets in a path."""
-
     regex = "|".join(KINDS)
 
 
@@ -132,7 +130,6 @@ async def start_upload(kind: str, name: str, version: str, request: Request, fac
 
 @router.get(_ASSET)
 async def get_container(kind: str, name: str, request: Request, facade: FacadeOf) -> Response:
-    """A name, with its latest version."""
     return answer(await run_sync(_container, facade, scope_of(request), kind, name))
 
 

@@ -56,7 +56,6 @@ class AzureDoor:
         return self._by_token(headers)
 
     def refusal(self, error: ParallelRunError, path: str) -> Response:
-        """The refusal as the client reads it."""
         return refusal(error) or problem_response(error, path)
 
     def _by_header(self, headers: dict[bytes, bytes]) -> str:

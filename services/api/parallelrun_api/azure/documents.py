@@ -259,7 +259,6 @@ def _mapping(value: object, where: str) -> Mapping[str, Any]:
 
 
 def _id(asset_id: object) -> str | None:
-    """An id, as documents name it."""
     if not isinstance(asset_id, str) or not asset_id:
         return None
     return f"azureml:{asset_id}" if asset_id.startswith("/") else asset_id

@@ -66,8 +66,6 @@ async def delete_endpoint(name: str, facade: FacadeOf) -> Response:
 
 @router.get(_ENDPOINT + "/deployments")
 async def list_deployments(name: str, request: Request, facade: FacadeOf) -> Response:
-    """The deployments of a batch endpoint."""
-
     def listed() -> list[dict[str, Any]]:
         return [_deployment_answer(facade, request, each) for each in facade.context.endpoints.deployments(name)]
 
@@ -82,7 +80,6 @@ async def get_deployment(name: str, deployment: str, request: Request, facade: F
 
 @router.put(_DEPLOYMENT, name="put_batch_deployment")
 async def put_deployment(name: str, deployment: str, request: Request, facade: FacadeOf) -> Response:
-    """Define a deployment, or define it anew."""
     sent, properties = await read_resource(request, "a deployment")
     check_not_masked(properties)
     document = {**deployment_document(properties), "tags": sent.get("tags") or {}}

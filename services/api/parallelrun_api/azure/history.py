@@ -52,7 +52,6 @@ async def details(name: str, request: Request, facade: FacadeOf) -> Response:
 
 @router.get(_HISTORY + "/runs/{name}")
 async def get_run(name: str, request: Request, facade: FacadeOf) -> Response:
-    """A job, as a run."""
     job = await run_sync(_job, facade, name)
     return answer(await run_sync(_run, facade, request, job, name))
 

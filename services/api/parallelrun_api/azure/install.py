@@ -43,7 +43,6 @@ class _Rooms(BaseRoute):
         self._lock = Lock()
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Return whether a request is for this facade."""
         is_here = scope["type"] == "http" and self._door.leads_to(scope["path"])
         return (Match.FULL if is_here else Match.NONE), {}
 
@@ -52,7 +51,6 @@ class _Rooms(BaseRoute):
         raise NoMatchFound(name, path_params)
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
         router = self._router if self._router is not None else await run_sync(self._open)
         await router(scope, receive, send)
 

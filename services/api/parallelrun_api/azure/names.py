@@ -63,7 +63,6 @@ class NameStore:
         return str(job_id)
 
     def is_taken(self, name: str) -> bool:
-        """Return whether some job has this name."""
         return is_job_id(name) or (self._names / f"{checked_name(name)}.json").exists()
 
     def remember(self, name: str, job_id: str, sent: dict[str, Any]) -> None:

@@ -105,7 +105,6 @@ class FacadeNames:
 
 
 def _environment(properties: dict[str, Any]) -> dict[str, Any]:
-    """An environment, as a document has it."""
     conda = properties.get("condaFile")
     fields: dict[str, Any] = {}
     if properties.get("image"):

@@ -19,7 +19,6 @@ def encoded(answer: msgspec.Struct) -> str:
 
 
 def json_answer(answer: msgspec.Struct, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """Return an answer as the whole body."""
     return encoded_answer(encoded(answer), status, headers)
 
 

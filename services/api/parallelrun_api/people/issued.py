@@ -53,7 +53,6 @@ class IssuedToken:
     """Epoch seconds; 0: never."""
 
     def is_valid(self, now: float) -> bool:
-        """Return whether it has not expired."""
         return not self.expires or now < self.expires
 
 

@@ -117,7 +117,6 @@ class ProfileSum:
         return self.by_time(roots or list(self.functions)[:1])
 
     def by_time(self, functions: Iterable[Function]) -> list[Function]:
-        """These, by their cumulative time."""
         return sorted(functions, key=lambda function: (-self.functions[function].cumulative_s, function))
 
 

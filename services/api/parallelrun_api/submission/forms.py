@@ -85,7 +85,6 @@ class SubmissionForm:
         return hashlib.sha256(spec + self._code_hash.digest()).hexdigest()
 
     def close(self) -> None:
-        """Discard the zip."""
         if self.code is not None:
             self.code.close()
 

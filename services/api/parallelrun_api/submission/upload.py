@@ -43,7 +43,6 @@ class SubmittedForm:
         return self.reading.spec
 
     def close(self) -> None:
-        """Discard the zip."""
         if self.code is not None:
             self.code.close()
 

@@ -73,7 +73,6 @@ class Feeds:
 
     @property
     def watchers(self) -> int:
-        """The number of watchers of all jobs."""
         return sum(feed.watchers for feed in self._feeds.values())
 
     @asynccontextmanager
@@ -166,5 +165,4 @@ def _is_over(feed: Feed) -> bool:
 
 
 def _end_of(feed: Feed) -> EventId:
-    """The last event that a feed has seen."""
     return feed.latest[-1].id if feed.latest else feed.complete_from or BEGINNING

@@ -58,8 +58,6 @@ _WITHOUT_LEVEL: Final[dict[Source, str]] = {"stdout": "INFO", "stderr": "WARNING
 
 @dataclass(frozen=True, kw_only=True)
 class Merge:
-    """The lines that are asked for."""
-
     yours: bool
     """Only what the script has printed and logged."""
     level: str = ""

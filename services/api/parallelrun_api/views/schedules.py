@@ -55,7 +55,6 @@ def schedule(store: ScheduleStore, name: str, revision: Revision) -> answers.Sch
 
 
 def fire_of(fire: FireRecord) -> answers.Fire:
-    """Return what became of a time."""
     return answers.Fire(
         due=fire.due,
         outcome=fire.outcome.value,

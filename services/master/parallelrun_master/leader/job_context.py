@@ -76,7 +76,6 @@ class JobContext:
         self._shown = b""
 
     def state(self) -> JobState | None:
-        """The job's state, as Redis has it."""
         return self.registry.state(self.job_id)
 
     def is_canceled(self) -> bool:

@@ -72,7 +72,6 @@ class NodeWatch:
         self._preparing[node] = now + _PREPARES_S
 
     def has_prepared(self, node: str) -> None:
-        """A worker of this node has started."""
         self._preparing.pop(node, None)
 
     def preparing(self, now: float) -> int:

@@ -76,7 +76,6 @@ def _named(of: StepOutput) -> str:
 
 
 def _read(folder: JobFolder, of: StepOutput, by_step: Mapping[str, StepStanding], most_bytes: int) -> tuple[str, str]:
-    """The path of an output, and the text in it."""
     origin = origin_of(JobFolder(folder.root, by_step[of.step].job_id), of.output)
     if not origin.is_gathered:
         path = origin.job.output_paths(origin.job.record().job_spec())[origin.output]
@@ -112,7 +111,6 @@ def _decoded(path: str, rule: PathRule | None, most_bytes: int, subject: str) ->
 
 
 def _text(path: str, rule: PathRule | None, most_bytes: int) -> bytes:
-    """The beginning of a file."""
     storage = storage_of(path)
     with storage.open(_only_file(path, rule) if storage.is_near else path, rule) as file:
         return file.read(most_bytes)

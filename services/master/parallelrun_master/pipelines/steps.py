@@ -245,7 +245,6 @@ class Steps:
         return values
 
     def _path(self, name: str, source: StepInput, by_step: Mapping[str, StepStanding]) -> str:
-        """The path of an output of another step."""
         path = output_path(JobFolder(self._folder.root, by_step[source.step].job_id), source.output)
         storage = storage_of(path)
         if storage.is_near and not storage.is_there(path):

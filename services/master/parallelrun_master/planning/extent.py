@@ -52,7 +52,6 @@ class _Files:
                 self._sample[place] = path
 
     def mean_bytes(self) -> float:
-        """Return the mean size of the files in the sample."""
         sizes = [storage_of(os.fsdecode(path)).version(path).size_bytes for path in self._sample]
         return sum(sizes) / len(sizes) if sizes else 0.0
 
@@ -96,7 +95,6 @@ def extent_of(spec: JobSpec, folder: Path, listing_s: float = _LISTING_S, rule: 
 
 
 def main() -> int:
-    """Answer one request."""
     request = msgspec.json.decode(sys.stdin.buffer.read(), type=ExtentRequest)
     rule = request.bounds.impose() if request.bounds is not None else None
     spec = JobSpec.model_validate(request.spec)

@@ -144,7 +144,6 @@ def _bounded(previews: list[InputPreview]) -> list[InputPreview]:
 
 
 def main() -> int:
-    """Answer one request."""
     request = msgspec.json.decode(sys.stdin.buffer.read(), type=PreviewRequest)
     rule = request.bounds.impose() if request.bounds is not None else None
     spec = JobSpec.model_validate(request.spec)

@@ -25,8 +25,6 @@ class _Detail(msgspec.Struct):
 
 @dataclass
 class ErrorGroup:
-    """Failures of one kind."""
-
     category: str
     message: str
     """The message of the first error of the group; the traceback is that error's, too."""

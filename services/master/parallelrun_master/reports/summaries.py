@@ -61,7 +61,6 @@ class Sums:
             self.read_bytes = max(0, self.read_bytes) + read_bytes
 
     def cells(self) -> list[str]:
-        """Return the cells in the order of the columns."""
         sums = [getattr(self, name) for name in _COLUMNS.values()]
         read_mb = self.read_bytes / _MB if self.read_bytes >= 0 else math.nan
         of_reading = (read_mb, (self.run_s + self.load_s) / max(1, self.items))

@@ -39,8 +39,6 @@ _SCRIPT: Final = 'echo $$ >"$0" && exec "$@"'
 
 
 class LocalEngine:
-    """Agents on this machine."""
-
     def __init__(self, compute: LocalCompute, engine_environment: EngineEnvironment) -> None:
         self._compute = compute
         self._around = engine_environment

@@ -31,6 +31,12 @@ _WAITS: Final = 0.5
 """CPU seconds per second: workers that compute more than that don't wait."""
 
 
+def cpu_per_worker(schedule: TrySchedule) -> float:
+    """CPU seconds for each second of a worker that is busy."""
+    tries = schedule.evidence.tries
+    return float(tries.cpu_s.sum()) / max(1e-9, float(tries.elapsed_s.sum()))
+
+
 def slowdown(schedule: TrySchedule) -> float:
     """Return how many times longer a mini-batch takes for other workers than alone; 1: no sign of that."""
     tries = schedule.evidence.tries
@@ -83,7 +89,7 @@ def findings_of(case: Case) -> Iterator[AdviceFinding]:
         "alone.",
         evidence=[
             f"half of the mini-batches took longer than {duration(alone * factor)}; alone, {duration(alone)} is enough",
-            f"meanwhile workers used {part_of_a_cpu(_cpu(schedule))} each",
+            f"meanwhile workers used {part_of_a_cpu(cpu_per_worker(schedule))} each",
             *(
                 f"on {name}, processes waited for disks for {percent(use.io_pressure)} of the time (PSI)"
                 for name, use in case.evidence.uses.items()
@@ -95,8 +101,3 @@ def findings_of(case: Case) -> Iterator[AdviceFinding]:
             "a time. Until that is mended, fewer processes do the same."
         ),
     )
-
-
-def _cpu(schedule: TrySchedule) -> float:
-    tries = schedule.evidence.tries
-    return float(tries.cpu_s.sum()) / max(1e-9, float(tries.elapsed_s.sum()))

@@ -14,8 +14,7 @@ import numpy as np
 from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.evidence import DONE
 from parallelrun_core.adviser.findings.case import Case
-from parallelrun_core.adviser.findings.contention import slowdown
-from parallelrun_core.adviser.schedule import TrySchedule
+from parallelrun_core.adviser.findings.contention import cpu_per_worker, slowdown
 from parallelrun_core.adviser.words import duration, part_of_a_cpu, percent
 from parallelrun_core.plurals import counted
 
@@ -26,12 +25,6 @@ _PER_CPU: Final = 4
 _MOST_SHOWN: Final = 3
 _NEAR_BEST: Final = 0.05
 _OVER: Final = 1.15
-
-
-def cpu_per_worker(schedule: TrySchedule) -> float:
-    """CPU seconds for each second of a worker that is busy."""
-    tries = schedule.evidence.tries
-    return float(tries.cpu_s.sum()) / max(1e-9, float(tries.elapsed_s.sum()))
 
 
 def most_processes(case: Case) -> int:

@@ -35,8 +35,6 @@ class NumberedTexts:
 
 
 class ReadTries(NamedTuple):
-    """Tries, and the names that their columns count."""
-
     tries: Tries
     sample: Sample
     nodes: list[str]
@@ -49,8 +47,6 @@ class ReadTries(NamedTuple):
 
 
 class _Columns:
-    """Tries as they are read."""
-
     def __init__(self, begun: float) -> None:
         self._begun = begun
         self._whole = {name: array("q") for name in _WHOLE}

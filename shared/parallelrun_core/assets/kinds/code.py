@@ -10,8 +10,6 @@ from parallelrun_core.assets.definition import AssetDocument
 
 
 class Code(AssetDocument):
-    """A folder of scripts."""
-
     snapshot: str = Field(pattern=r"^[0-9a-f]{64}$")
 
     def content(self) -> dict[str, Any]:

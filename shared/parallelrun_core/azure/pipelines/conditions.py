@@ -113,7 +113,6 @@ def _output(
 
 
 def _steps_of(block: Any, steps: Mapping[str, RawStep], pointer: str, findings: Findings) -> list[str]:
-    """The steps of a block, which names one or several."""
     names = []
     for entry in block if isinstance(block, list) else [] if block is None else [block]:
         target = step_reference(only_expression(entry) or f"jobs.{entry}")

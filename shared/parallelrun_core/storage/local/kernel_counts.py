@@ -47,7 +47,6 @@ class KernelCounts(NamedTuple):
     """The sum of how long each request took."""
 
     def minus(self, before: KernelCounts) -> KernelCounts:
-        """Return what has come since then."""
         return KernelCounts(
             self.requests - before.requests, self.bytes - before.bytes, self.failures - before.failures,
             self.retries - before.retries, self.seconds - before.seconds,

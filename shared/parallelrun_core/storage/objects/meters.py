@@ -49,7 +49,6 @@ class RequestCounts(NamedTuple):
     """Number of calls took so long, for each of `BOUNDS`, and longer."""
 
     def minus(self, before: RequestCounts) -> RequestCounts:
-        """Return what has come since then."""
         latencies = tuple(now - then for now, then in zip(self.latencies, before.latencies, strict=True))
         return RequestCounts(
             self.requests - before.requests, self.bytes - before.bytes, self.failures - before.failures,
@@ -58,7 +57,6 @@ class RequestCounts(NamedTuple):
         )  # fmt: skip
 
     def plus(self, other: RequestCounts) -> RequestCounts:
-        """Return what both are together."""
         latencies = tuple(one + more for one, more in zip(self.latencies, other.latencies, strict=True))
         return RequestCounts(
             self.requests + other.requests, self.bytes + other.bytes, self.failures + other.failures,

@@ -24,8 +24,6 @@ _BLOCK_KINDS: Final = frozenset({"Latest", "Uncommitted", "Committed"})
 
 @dataclass(frozen=True)
 class ListingRequest:
-    """The query of a list of blobs."""
-
     prefix: str
     delimiter: str
     after: str
@@ -50,7 +48,6 @@ class ListingRequest:
 
 
 def page(facade: Facade, container: str, query: ListingRequest) -> bytes:
-    """Return one page of a list, as XML."""
     root = Element("EnumerationResults", {"ServiceEndpoint": "", "ContainerName": container})
     SubElement(root, "Prefix").text = query.prefix
     blobs = SubElement(root, "Blobs")

@@ -36,15 +36,11 @@ _AT_ONCE: Final = 8
 
 
 class NoticeOrder(Order, kw_only=True, frozen=True):
-    """An order of the master to send notices."""
-
     secrets_dir: str | None
     allow: str
 
 
 class NoticeDelivery:
-    """Sends what is owed."""
-
     def __init__(self, order: NoticeOrder) -> None:
         self._order = order
         self._root = Path(order.root)
@@ -133,7 +129,6 @@ def order_of(settings: MasterSettings, names: list[str], now: float) -> bytes:
 
 
 def main() -> None:
-    """Carry out one order."""
     carry_out(NoticeOrder, lambda order: NoticeDelivery(order).run())
 
 

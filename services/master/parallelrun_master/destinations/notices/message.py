@@ -32,7 +32,6 @@ def notice_id(job_id: str, generation: int) -> str:
 
 
 def body(record: JobRecord, result: JobResult, generation: int) -> bytes:
-    """Return what is sent, as JSON."""
     failure = result.failure
     fields = {
         "type": f"job.{result.state}",

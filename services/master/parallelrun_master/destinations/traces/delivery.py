@@ -27,8 +27,6 @@ _SOON_S: Final = 1.0
 
 
 class TraceOrder(Order, kw_only=True, frozen=True):
-    """An order of the master to send traces."""
-
     most: int
     """Most mini-batches in a trace."""
     sampler: Sampler
@@ -47,7 +45,6 @@ class TraceDelivery:
         self._log = telemetry.logger()
 
     def run(self) -> None:
-        """Send all of the order."""
         for name in self._order.names:
             try:
                 self._see_to(name)
@@ -108,7 +105,6 @@ def order_of(settings: MasterSettings, names: list[str], now: float) -> bytes:
 
 
 def main() -> None:
-    """Carry out one order."""
     from parallelrun_master.destinations.traces.exporting import Exporter
 
     carry_out(TraceOrder, lambda order: TraceDelivery(order, Exporter()).run())

@@ -94,7 +94,6 @@ def refusing() -> Iterator[None]:
 
 
 def words_of(error: Any) -> str:
-    """Return what the Engine says of an error."""
     return shortened(str(error.explanation or error))
 
 

@@ -92,7 +92,6 @@ def pairs(variables: Mapping[str, str]) -> list[str]:
 
 
 def mounts(volumes: list[Mount]) -> list[dict[str, Any]]:
-    """Volumes and folders as the API has them."""
     return [
         {"Type": each.kind, "Source": each.source, "Target": each.target, "ReadOnly": each.is_read_only}
         | ({"VolumeOptions": {"NoCopy": True}} if each.target == KIT and each.kind == "volume" else {})

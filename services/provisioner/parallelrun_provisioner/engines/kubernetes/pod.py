@@ -184,7 +184,6 @@ def _environment(compute: KubernetesCompute, settings: KubernetesSettings, launc
 def _volumes(
     compute: KubernetesCompute, settings: KubernetesSettings, launch: Launch
 ) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Each volume, and where it is mounted."""
     cache = {"persistentVolumeClaim": {"claimName": settings.cache}} if settings.cache else {"emptyDir": {}}
     volumes = [
         _volume("tmp", "/tmp", emptyDir={"sizeLimit": str(compute.tmp_bytes)}),  # noqa: S108 - of a container

@@ -68,7 +68,6 @@ class SlurmEngine:
             raise LaunchRefused(str(error)) from error
 
     def nodes(self) -> Sequence[EngineNode]:
-        """The nodes of all jobs that Slurm has not forgotten."""
         jobs = self._jobs()
         live = {job.id for job in jobs if job.standing is not NodeStanding.ENDED}
         self._told_at = {number: at for number, at in self._told_at.items() if number in live}
@@ -123,7 +122,6 @@ class SlurmEngine:
                 log.unlink(missing_ok=True)
 
     def _jobs(self, names: Collection[str] = ()) -> list[Job]:
-        """Our jobs, all or those of these names."""
         chosen = frozenset(names)
         arguments = ["--noheader", "--states=all", f"--user={os.getuid()}", f"--format={FORMAT}"]
         if 0 < len(chosen) <= _AT_ONCE:

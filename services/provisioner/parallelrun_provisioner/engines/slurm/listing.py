@@ -24,8 +24,6 @@ _WAITING: Final = frozenset({"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A job of Slurm that is a node."""
-
     id: int
     name: str
     state: str
