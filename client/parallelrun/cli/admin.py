@@ -148,7 +148,6 @@ def verify(root: Root, form: FormatOption = OutputFormat.TABLE) -> None:
 
 
 def _show_sweep(sweep: Sweep) -> None:
-
     verb = "removed" if sweep.is_applied else "would be removed"
     if not sweep.removed:
         print(f"nothing {verb}")

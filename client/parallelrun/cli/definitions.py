@@ -38,7 +38,6 @@ def add_create(
     def command(
         *, file: Path = option, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = ""
     ) -> None:
-
         with connect(url, token) as client:
             defined = create(client, file)
         show_change(defined, form, name=defined.name)
@@ -61,7 +60,6 @@ def add_list(
 
     @group.command("list", help=text)
     def command(form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
-
         with connect(url, token) as client:
             show_list(rows(client), form, name=lambda each: each.name, columns=columns)
 
@@ -87,7 +85,6 @@ def add_show(
     def command(
         name: str = argument, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = ""
     ) -> None:
-
         with connect(url, token) as client:
             definition = get(client, name)
         show_one(definition, form, name=definition.name, lines=lines(definition))

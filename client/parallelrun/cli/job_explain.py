@@ -42,7 +42,6 @@ def explain(
 
 
 def _show(explanation: Explanation) -> None:
-
     subject = explanation.job if explanation.mini_batch is None else f"mini-batch {explanation.mini_batch}"
     print(clean(f"{subject}: {explanation.answer}"))
     if explanation.advice:

@@ -118,7 +118,6 @@ def _slow(mini_batch: MiniBatch) -> str:
 
 
 def _seconds(seconds: float) -> str:
-
     if seconds < 0.001:
         return "less than 1 ms"
     return f"{seconds:.2g} s" if seconds < 10 else duration(seconds)
