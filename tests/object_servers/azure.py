@@ -8,6 +8,7 @@ import hashlib
 import hmac
 import re
 import shutil
+from html import unescape
 from typing import ClassVar
 from urllib.parse import quote
 
@@ -86,7 +87,7 @@ class AzureOutside:
 
     def keys(self, prefix: str) -> list[str]:
         listed = self.ask("GET", "", restype="container", comp="list", prefix=prefix)
-        return re.findall(r"<Name>([^<]*)</Name>", listed.text)
+        return [unescape(name) for name in re.findall(r"<Name>([^<]*)</Name>", listed.text)]
 
     def close(self) -> None:
         self._client.close()

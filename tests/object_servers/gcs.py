@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from html import unescape
 from pathlib import Path
 from urllib.parse import quote
 
@@ -48,7 +49,7 @@ class GoogleOutside:
 
     def keys(self, prefix: str) -> list[str]:
         listed = self._client.get(self._url, params={"list-type": "2", "prefix": prefix}).raise_for_status()
-        return re.findall(r"<Key>([^<]*)</Key>", listed.text)
+        return [unescape(name) for name in re.findall(r"<Key>([^<]*)</Key>", listed.text)]
 
     def close(self) -> None:
         self._client.close()

@@ -10,7 +10,7 @@ from tests.acceptance.http_user import HttpUser, zip_of
 from tests.security.hostile_packages import offer
 from tests.security.local_store import LocalStore
 
-_JOB_S = 60.0
+_JOB_S = 240.0
 INSTALLERS_SECRETS = {
     "UV_PUBLISH_TOKEN": "canary-token",
     "UV_INDEX": "inner=file:///nowhere/simple",

@@ -11,7 +11,7 @@ from tests.security.attack import Attack, Target
 from tests.security.attacks.paths import placed
 from tests.security.target import ONE
 
-_JOB_S: Final = 60.0
+_JOB_S: Final = 240.0
 _AS_WORDS: Final = (
     "cat ${{inputs.x}}; cat '${{inputs.x}}' \"${{inputs.x}}\"; ls \"$(dirname ${{inputs.x}})\" `ls ${{inputs.x}}`",
     "cat <<EOF\n${{inputs.x}}\nEOF", "bash -c 'ls ${{inputs.x}}'", "eval ls ${{inputs.x}}",

@@ -10,7 +10,7 @@ from tests.security.hostile_packages import SOURCE
 from tests.security.target import DROP, ONE
 
 _ENTRY = "def run(mini_batch):\n    return ['it runs']\n"
-_JOB_S = 60.0
+_JOB_S = 240.0
 _RUNS = ("pth", "sitecustomize", "entry_points")
 """With these a job works as with any package."""
 

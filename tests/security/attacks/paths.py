@@ -27,7 +27,7 @@ def run(mini_batch):
     return ["planted"]
 """
 _MADE = {"outputs": {"made": {"type": "uri_folder"}}, "program_arguments": "--made ${{outputs.made}}"}
-_JOB_S = 60.0
+_JOB_S = 240.0
 
 
 def submit(user: HttpUser, target: Target, script: str = _ROWS, **settings: Any) -> tuple[int, dict[str, Any]]:

@@ -85,7 +85,7 @@ import os, sys
 def run(mini_batch):
     return [text for text in (*sys.argv, *os.environ.values()) if "canary-" in text] or ["none"]
 """
-_JOB_S = 60.0
+_JOB_S = 240.0
 _FINE = "def run(mini_batch):\n    return ['fine']\n"
 
 
