@@ -193,7 +193,7 @@ def _ints(texts: Any, kind: Kind, values: ColumnValues | None) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    parts = [] if values is None else [*map(fixed_dates.digits_of, texts.chunks)]
+    parts = [*map(fixed_dates.digits_of, texts.chunks)]
     if parts and all(part is not None for part in parts):
         return np.concatenate(parts) if len(parts) != 1 else parts[0]
     whole = None if _may_be_hexadecimal(texts) else _cast(texts, pa.int64())

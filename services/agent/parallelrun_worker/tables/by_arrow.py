@@ -24,6 +24,7 @@ from parallelrun_worker.tables.arrow_columns import (
 )
 from parallelrun_worker.tables.assembling import frame_of
 from parallelrun_worker.tables.inference import Kind
+from parallelrun_worker.tables.line_ends import has_lone_returns
 from parallelrun_worker.tables.records import Grammar, NotPlain
 from parallelrun_worker.tables.schema import Schema
 from parallelrun_worker.tables.values import ColumnValues, Values
@@ -98,7 +99,7 @@ def _columns(data: bytes, schema: Schema, grammar: Grammar, values: Values | Non
     if not schema.names or not data or data.endswith(mark):
         raise NotPlain
     content = values.content if values is not None else None
-    if (content is None or content.has_returns) and data.count(b"\r") != data.count(b"\r\n"):
+    if (content is None or content.has_returns) and has_lone_returns(data):
         raise NotPlain
     is_wide = values is not None and len(schema.names) >= WIDE
     has_plain_ints = is_wide and not may_have_odd_ints(data, mark)
@@ -134,7 +135,8 @@ def _parsed(data: bytes, schema: Schema, grammar: Grammar, values: Values | None
     names = [str(number) for number in range(len(schema.names))]
     block_bytes = BLOCK_BYTES * max(1, len(names) // WIDE)  # each is a chunk of each column
     words = words_in(schema.kinds, values)
-    is_ascii = values is not None and values.content is not None and values.content.is_ascii
+    content = values.content if values is not None else None
+    is_ascii = content.is_ascii if content is not None else data.isascii()
     types = [
         pa.string()
         if at in schema.odd

@@ -16,7 +16,13 @@ _RETURNS = re.compile(rb"\r{2,}\n")
 
 def has_lone_returns(data: bytes) -> bool:
     """Return whether a carriage return is there that no newline follows, of a text in UTF-8."""
-    return b"\r" in data and data.count(b"\r") != data.count(b"\r\n")
+    if b"\r" not in data:
+        return False
+    import numpy as np
+
+    text = np.frombuffer(data, dtype=np.uint8)
+    after = np.flatnonzero(text == _CR) + 1  # counting both takes twice as long
+    return bool((text.take(after, mode="clip") != _LF).any())
 
 
 def with_single_returns(data: bytes, grammar: Grammar) -> bytes:
