@@ -35,7 +35,7 @@ log = telemetry.logger()
 _ENGINES: Final = "parallelrun_provisioner.engines"
 _FRESH_S: Final = 1.0
 """For how long all computes of a round are served by one look at Redis."""
-_ROUNDS_PER_LEASE: Final = 4
+_ROUNDS_PER_LEASE: Final = 2
 _LEAVE_S: Final = 10.0
 """How long nodes have to leave by themselves before their engines are told to end them."""
 RELEASE_S: Final = 35.0

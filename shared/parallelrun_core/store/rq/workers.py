@@ -183,20 +183,22 @@ class RqWorkers:
     def _exchange(self) -> _Exchange:
         return _Exchange.create()
 
-    def supervise(self, stop: StopSignal, check: Callable[[], object] = lambda: None) -> None:
+    def supervise(self, stop: StopSignal, check: Callable[[], object] | None = None) -> None:
         """Keep the workers running until the signal comes, and end them then.
 
         Args:
-            check: called every second, while the workers run; may raise one of `CONNECTION_ERRORS`.
+            check: called every second, while the workers run; asks Redis, and may raise one of `CONNECTION_ERRORS`.
         """
         redis = connect(self._redis_url)
         check_at = time.monotonic()
         while not stop.came:
             if time.monotonic() >= check_at:
                 try:
-                    redis.ping()
+                    if check is None or not self.connected:  # otherwise the last check has found Redis there
+                        redis.ping()
                     self.keep_running()  # first: the check may take long, and others wait for them
-                    check()
+                    if check is not None:
+                        check()
                     self.connected = True
                 except CONNECTION_ERRORS as error:
                     self.connected = False
