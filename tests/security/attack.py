@@ -61,3 +61,5 @@ class Attack:
     """Where workers are the agent's user, nobody promises to hold it (see SECURITY.md)."""
     own_only: bool = False
     """Where people see the jobs of all, nobody promises to hold it (see docs/people.md)."""
+    shared_only: bool = False
+    """Where a cluster is of one user, on whose machine all of it runs, nobody promises to hold it."""

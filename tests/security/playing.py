@@ -58,6 +58,9 @@ def play_all(target: Target, which: Iterable[Attack]) -> Iterator[Played]:
         if attack.own_only and not getattr(target, "shows_only_own", False):
             yield Played(target.name, attack.name, NOT_PROMISED, "people see the jobs of all here; docs/people.md")
             continue
+        if attack.shared_only and target.name == "embedded":
+            yield Played(target.name, attack.name, NOT_PROMISED, "it is the machine of whoever asks for this")
+            continue
         began = time.monotonic()
         try:
             evidence = attack.play(target) or _harm(target)

@@ -31,7 +31,7 @@ def test_every_attack_on_an_embedded_cluster_is_held(embedded: Target, module: s
 
     assert [str(each) for each in played if each.outcome not in (HELD, NOT_PROMISED)] == []
     assert {each.attack for each in played if each.outcome == NOT_PROMISED} == {
-        attack.name for attack in attacks if attack.apart_only or attack.own_only
+        attack.name for attack in attacks if attack.apart_only or attack.own_only or attack.shared_only
     }
 
 
@@ -59,7 +59,7 @@ def test_the_last_line_counts_and_the_exit_code_says_whether_all_is_held(
     play: Callable[[object], str], why: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     chosen = [*archives.ATTACKS[:1], Attack("bad", play), Attack("apart", play, apart_only=True)]
-    monkeypatch.setattr(runner, "all_attacks", lambda: chosen)
+    monkeypatch.setattr(runner, "attacks_by_module", lambda: {"chosen": chosen})
     with services(name="embedded") as target:
         monkeypatch.setattr(runner, "play_on", lambda _, which: runner.tally(play_all(target, which)))
         code = runner.main(["--target", "embedded"])

@@ -2,8 +2,7 @@
 
 `careless_build.py run` compiles what was installed with the environment's own interpreter, and asks its own installer;
 `careless_build.py unpack` puts the files of packages wherever their names lead; `careless_build.py replace` does both;
-`careless_build.py trust` lets packages
-run their setup whatever the installer knows.
+`careless_build.py trust` lets packages run their setup whatever the installer knows.
 """
 
 from __future__ import annotations

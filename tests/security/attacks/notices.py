@@ -27,16 +27,10 @@ _NAMES: Final = ("localhost", "LOCALHOST", "localhost.", "ip6-localhost", "x.loc
 """This machine, by names."""
 
 
-def _told(hosts: tuple[str, ...], target: Target, *, is_for_all: bool = False) -> str:
-    """Have jobs tell a server of this machine of their end, by each door that takes such a URL.
-
-    Args:
-        is_for_all: a cluster of one user, who may tell servers of its own machine, must not tell these either.
-    """
+def _told(hosts: tuple[str, ...], target: Target) -> str:
+    """Have jobs tell a server of this machine of their end, by each door that takes such a URL."""
     if getattr(target, "store", None) is None:
         raise NotPlayable("what runs there reaches no server of ours")
-    if target.name == "embedded" and not is_for_all:
-        raise NotPlayable("a cluster of one user tells servers of its own machine")
     with _listening() as (port, asked), HttpUser(target.url, target.token) as user:
         urls = [f"http://{host.format(hostname=socket.gethostname())}:{port}/hook" for host in hosts]
         jobs = [(url, _with_notice(user, target, url, is_short=number % 2 == 0)) for number, url in enumerate(urls)]
@@ -99,7 +93,7 @@ def _bound() -> socket.socket:
 
 
 ATTACKS: list[Attack] = [
-    Attack("receivers of notices at addresses of this machine", partial(_told, _ADDRESSES)),
-    Attack("receivers of notices at addresses that nobody has", partial(_told, _NOBODYS, is_for_all=True)),
-    Attack("receivers of notices whose names lead to this machine", partial(_told, _NAMES)),
+    Attack("receivers of notices at addresses of this machine", partial(_told, _ADDRESSES), shared_only=True),
+    Attack("receivers of notices at addresses that nobody has", partial(_told, _NOBODYS)),
+    Attack("receivers of notices whose names lead to this machine", partial(_told, _NAMES), shared_only=True),
 ]
