@@ -19,6 +19,8 @@ class DocumentPart(Strict):
 
 
 class Labelled(DocumentPart):
+    """A document with labels."""
+
     schema_: Any = Field(default=None, alias="$schema")
     type: Any = None
     name: Label = None

@@ -15,6 +15,8 @@ _DATASTORE: Final = re.compile(rf"(?:azureml:)?{_WORKSPACE}/datastores/([^/]+)",
 
 
 class AssetVersion(NamedTuple):
+    """A version of an asset of this workspace."""
+
     kind: str
     name: str
     version: str
