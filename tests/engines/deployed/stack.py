@@ -90,8 +90,9 @@ class Stack:
         for service in self._client.services.list(filters={"label": f"com.docker.stack.namespace={_NAME}"}):
             tasks = self._client.api.tasks({"service": service.name, "desired-state": "running"})  # type: ignore[no-untyped-call]
             is_updating = (service.attrs.get("UpdateStatus") or {}).get("State") == "updating"
-            # A task runs once its container has said that it is healthy.
-            well[service.name] = not is_updating and any(task["Status"]["State"] == "running" for task in tasks)
+            # A task runs once its container has said that it is healthy. Just deployed, it may be the one of before.
+            running = [_variables(task["Spec"]) for task in tasks if task["Status"]["State"] == "running"]
+            well[service.name] = not is_updating and _variables(service.attrs["Spec"]["TaskTemplate"]) in running
         return well
 
     def user(self, token: str = "") -> HttpUser:
@@ -150,6 +151,10 @@ class Stack:
         )  # fmt: skip
         assert done.returncode == 0, f"docker {arguments[0]}: {done.stdout[-1500:]}{done.stderr[-1500:]}"
         return done.stdout
+
+
+def _variables(template: dict[str, Any]) -> list[str]:
+    return list(template["ContainerSpec"].get("Env") or ())
 
 
 @contextmanager
