@@ -33,11 +33,11 @@ def api(place: Place) -> Iterator[Finding]:
             if not transport.is_answered("/livez", timeout_s=ANSWER_S):
                 yield bad(f"{place.url} does not answer", _START)
                 return
-            asked = time.time()
+            request_time = time.time()
             with transport.stream("/v1/openapi.json") as answer:
                 date, contract = answer.headers.get("Date", ""), answer.read()
             yield _version(place.url, contract)
-            yield from _clock(date, asked, time.time())
+            yield from _clock(date, request_time, time.time())
             if transport.is_answered("/readyz", timeout_s=ANSWER_S):
                 yield ok("it takes jobs")
             else:
@@ -94,13 +94,13 @@ def _version(url: str, contract: bytes) -> Finding:
     )
 
 
-def _clock(date: str, asked: float, answered: float) -> Iterator[Finding]:
+def _clock(date: str, request_time: float, answer_time: float) -> Iterator[Finding]:
     """Compare the date of an answer with the time in which it came: on a machine at work, that is a while."""
     try:
         theirs = parsedate_to_datetime(date).timestamp()
     except ValueError:
         return
-    ahead_s = max(0.0, theirs - answered) + min(0.0, theirs - asked)
+    ahead_s = max(0.0, theirs - answer_time) + min(0.0, theirs - request_time)
     if abs(ahead_s) > _CLOCK_S:
         yield warn(f"its clock is {ahead_s:+.0f} s ahead of ours", "use NTP on both machines")
     else:

@@ -17,7 +17,7 @@ For kinds that are text:
 
 text_format.py ranges of bytes to rows
 text.py        which bytes a piece owns
-content.py     which bytes a text has
+byte_profile.py  which bytes a text has
 sniffing.py    encoding and line ends of a file, by its first bytes
 unpacking.py   the content of compressed files
 charsets.py    where a text is not in its encoding, and which one to write

@@ -98,8 +98,8 @@ def _columns(data: bytes, schema: Schema, grammar: Grammar, values: Values | Non
         raise NotPlain
     if not schema.names or not data or data.endswith(mark):
         raise NotPlain
-    content = values.content if values is not None else None
-    if (content is None or content.has_returns) and has_lone_returns(data):
+    byte_profile = values.byte_profile if values is not None else None
+    if (byte_profile is None or byte_profile.has_returns) and has_lone_returns(data):
         raise NotPlain
     is_wide = values is not None and len(schema.names) >= WIDE
     has_plain_ints = is_wide and not may_have_odd_ints(data, mark)
@@ -135,8 +135,8 @@ def _parsed(data: bytes, schema: Schema, grammar: Grammar, values: Values | None
     names = [str(number) for number in range(len(schema.names))]
     block_bytes = BLOCK_BYTES * max(1, len(names) // WIDE)  # each is a chunk of each column
     words = words_in(schema.kinds, values)
-    content = values.content if values is not None else None
-    is_ascii = content.is_ascii if content is not None else data.isascii()
+    byte_profile = values.byte_profile if values is not None else None
+    is_ascii = byte_profile.is_ascii if byte_profile is not None else data.isascii()
     types = [
         pa.string()
         if at in schema.odd

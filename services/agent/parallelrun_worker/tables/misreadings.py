@@ -10,7 +10,7 @@ from collections.abc import Container
 from itertools import islice
 from typing import Any, NamedTuple
 
-from parallelrun_worker.tables.content import Content, content_of
+from parallelrun_worker.tables.byte_profile import ByteProfile, byte_profile_of
 from parallelrun_worker.tables.data_warnings import DataWarning, DataWarnings
 from parallelrun_worker.tables.heads import FileHead
 from parallelrun_worker.tables.records import Grammar, Record
@@ -120,19 +120,27 @@ def _other_delimiter(first: str, lines: list[str], head: FileHead) -> str:
 
 
 def joint_in(
-    data: bytes, head: FileHead, schema: Schema, rows: Any, odd_columns: Container[str], *, content: Content | None
+    data: bytes,
+    head: FileHead,
+    schema: Schema,
+    rows: Any,
+    odd_columns: Container[str],
+    *,
+    byte_profile: ByteProfile | None,
 ) -> Joint | None:
     """Return where a header of its file is between the records of a text again, or a byte order mark before one.
 
     Args:
         rows: the same records as they were read. Where each value of a column is a number or a date, none is a header.
         odd_columns: those of which values were not kept.
-        content: of this text; None: not known.
+        byte_profile: of this text; None: not known.
     """
     is_first_fixed = len(schema.names) > 0 and _is_fixed(schema, rows, 0, odd_columns)
     if is_first_fixed and not _may_be_number(schema.names[0]):
         return None
-    with_mark = [] if is_first_fixed or (content or content_of(data)).greatest < _MARK[0] else _starts(data, _MARK)
+    with_mark = (
+        [] if is_first_fixed or (byte_profile or byte_profile_of(data)).greatest < _MARK[0] else _starts(data, _MARK)
+    )
     has_header = bool(head.line) and not any(
         _is_fixed(schema, rows, at, odd_columns) and not _may_be_number(name) for at, name in enumerate(schema.names)
     )

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from parallelrun_worker.tables.content import Content, content_of
+from parallelrun_worker.tables.byte_profile import ByteProfile, byte_profile_of
 from parallelrun_worker.tables.records import Grammar
 
 FIRST_BYTES = 4 << 10
@@ -94,25 +94,27 @@ def sniffed(read_some: ReadSome, declared: str) -> Encoding:
     return Encoding(name, newline, len(newline), bom)
 
 
-def check_controls(data: bytes, encoding: Encoding, start: int, delimiter: str, content: Content | None = None) -> None:
+def check_controls(
+    data: bytes, encoding: Encoding, start: int, delimiter: str, byte_profile: ByteProfile | None = None
+) -> None:
     """Check that text is not full of control characters, or of bytes that mean nothing in its code page.
 
     Those that separate fields (the delimiter, 1 to 3, and 28 to 31) or switch between sets of characters don't count.
 
     Args:
         start: the position in the file where the text begins.
-        content: of the text; None: not known.
+        byte_profile: of the text; None: not known.
 
     Raises:
         NotText: a part of it is.
     """
     if encoding.width > 1 or not data:
         return
-    content = content or content_of(data)
-    if content.has_escapes and (switch := _SWITCH.search(data)):
+    byte_profile = byte_profile or byte_profile_of(data)
+    if byte_profile.has_escapes and (switch := _SWITCH.search(data)):
         place = f"from byte {start + switch.start():,} on"
         raise NotText(f"it is text of ISO 2022, with escape sequences {place}: save it as UTF-8")
-    if content.least <= _HIGHEST_OF_FEW:
+    if byte_profile.least <= _HIGHEST_OF_FEW:
         marks = bytes(set(_CONTROLS) - set(delimiter.encode()))
         if encoding.name == "utf-8":  # a program may fill fields up with NUL, but not whole blocks of a disk
             if (zeros := data.find(_ZERO_BLOCK)) >= 0:
@@ -122,7 +124,7 @@ def check_controls(data: bytes, encoding: Encoding, start: int, delimiter: str, 
             marks = marks.replace(b"\0", b"")
         _check_share(data, start, marks, _MOST_CONTROLS, "are control characters")
     page = _code_page(encoding.name)
-    if page is None or content.is_ascii or _may_be_utf8(data):
+    if page is None or byte_profile.is_ascii or _may_be_utf8(data):
         return
     if any(bytes([each]) in data for each in page.undefined):
         _check_share(data, start, page.undefined, _MOST_UNDEFINED, f"mean nothing in {encoding.name}")

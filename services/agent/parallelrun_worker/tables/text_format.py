@@ -7,8 +7,8 @@ from functools import cache, partial
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from parallelrun_worker.plurals import counted
+from parallelrun_worker.tables.byte_profile import ByteProfile, byte_profile_of
 from parallelrun_worker.tables.charsets import refusing
-from parallelrun_worker.tables.content import Content, content_of
 from parallelrun_worker.tables.data_warnings import DataWarning
 from parallelrun_worker.tables.elsewhere import read_range, read_some, size_of
 from parallelrun_worker.tables.foreign import HEAD_BYTES, check_kind
@@ -109,13 +109,15 @@ class TextFormat(TableFormat):
             data = read_range(file, owned.start, owned.stop)
             if owned.stop >= size_of(file):
                 data = without_end_mark(data, encoding)
-            content = content_of(data)
-            check_controls(data, encoding, owned.start, head.delimiter, content)
+            byte_profile = byte_profile_of(data)
+            check_controls(data, encoding, owned.start, head.delimiter, byte_profile)
             self._warn_of_code_page(path, data, encoding)
             with refusing(encoding, owned.start, data):
-                lines = self.lines(to_utf8(data, encoding), encoding, file, head, may_have_returns=content.has_returns)
+                lines = self.lines(
+                    to_utf8(data, encoding), encoding, file, head, may_have_returns=byte_profile.has_returns
+                )
             is_same = lines is data  # bytes of ASCII are so in any code page
-        return PieceText(lines, encoding, owned.start, head, any(piece[7:8]), content if is_same else None)
+        return PieceText(lines, encoding, owned.start, head, any(piece[7:8]), byte_profile if is_same else None)
 
     def _warn_of_code_page(self, path: str, data: bytes, encoding: Encoding) -> None:
         """Warn if a text is UTF-8 by its bytes, and is read in a code page in which each byte is a character."""
@@ -312,8 +314,8 @@ class PieceText(NamedTuple):
     """The head of the file."""
     has_sound_quotes: bool = False
     """The master has seen that none of its quotes may have been meant otherwise."""
-    content: Content | None = None
-    """What bytes it has; None: nobody has looked."""
+    byte_profile: ByteProfile | None = None
+    """Of its bytes; None: not known."""
 
 
 class TextRecords(Records):

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from parallelrun_worker.tables.content import Content
+from parallelrun_worker.tables.byte_profile import ByteProfile
 from parallelrun_worker.tables.conversion import as_dates, as_objects, words_of
 from parallelrun_worker.tables.data_warnings import DataWarning
 from parallelrun_worker.tables.inference import FLOAT, Kind, oddity
@@ -100,7 +100,7 @@ class Values:
         """The text was read by the grammar itself, since no faster parser would have read it likewise."""
         self.may_be_ragged = False
         """A fast parser has not taken the text, as it takes no records of different lengths."""
-        self.content: Content | None = None
+        self.byte_profile: ByteProfile | None = None
         """What bytes the text has that is read; None: not known."""
         self.may_hold_newlines = True
         """False: a parser that takes no text with a quote that is never closed has found no value with a newline."""

@@ -80,7 +80,7 @@ class DelimitedFormat(TextFormat):
         if values is not None and text.has_sound_quotes:
             values.may_hold_newlines = False  # nobody has to know
         if values is not None:
-            values.content = text.content
+            values.byte_profile = text.byte_profile
         frame = self._frame(text.data, text.head.header, grammar, values, read=read)
         self.warn(values, path)
         if values is not None and b'"' in text.head.line and text.start == text.head.start:
@@ -95,7 +95,7 @@ class DelimitedFormat(TextFormat):
             if text.head.header and (values.may_be_ragged or len(frame.columns) > len(text.head.header)):
                 self._warn_of_lengths(text, path, grammar)
             odd_columns = {column for column, _ in values.found}
-            joint = joint_in(text.data, text.head, self.schema(), frame, odd_columns, content=text.content)
+            joint = joint_in(text.data, text.head, self.schema(), frame, odd_columns, byte_profile=text.byte_profile)
             if joint:
                 place = self.place_in(path, text, joint.at)
                 self.warnings.add(joint_warning(joint, text.head.header, path, *place))
@@ -206,7 +206,7 @@ class DelimitedFormat(TextFormat):
 
 def _may_have_open_quotes(data: bytes, grammar: Grammar, values: Values) -> bool:
     """Return whether quotes in a text may have been meant otherwise than as it was read."""
-    if (values.content is None or values.content.has_backslashes) and may_be_escaped(data, grammar):
+    if (values.byte_profile is None or values.byte_profile.has_backslashes) and may_be_escaped(data, grammar):
         return True
     if not grammar.multi_line:
         return values.is_unusual

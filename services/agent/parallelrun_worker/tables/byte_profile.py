@@ -1,4 +1,4 @@
-"""What bytes a text has, found in one pass that looks at each block while it is in a processor's cache.
+"""The kinds of bytes in a text, found in one pass that looks at each block while it is in a processor's cache.
 
 Search by search, that takes twice as long: a tenth of what delimited text takes to become a DataFrame.
 """
@@ -9,7 +9,7 @@ _BLOCK = 1 << 18
 _FIRST_BEYOND_ASCII = 128
 
 
-class Content(NamedTuple):
+class ByteProfile(NamedTuple):
     """The bytes of a text."""
 
     least: int
@@ -25,7 +25,7 @@ class Content(NamedTuple):
         return self.greatest < _FIRST_BEYOND_ASCII
 
 
-def content_of(data: bytes) -> Content:
+def byte_profile_of(data: bytes) -> ByteProfile:
     """Return what is in a text."""
     import numpy as np
 
@@ -39,4 +39,4 @@ def content_of(data: bytes) -> Content:
         has_returns = has_returns or data.find(b"\r", start, end) >= 0
         has_escapes = has_escapes or data.find(b"\x1b", start, end) >= 0
         has_backslashes = has_backslashes or data.find(b"\\", start, end) >= 0
-    return Content(least, greatest, has_returns, has_escapes, has_backslashes)
+    return ByteProfile(least, greatest, has_returns, has_escapes, has_backslashes)

@@ -5,20 +5,20 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from parallelrun_worker.tables import content, fixed_dates
-from parallelrun_worker.tables.content import Content, content_of
+from parallelrun_worker.tables import byte_profile, fixed_dates
+from parallelrun_worker.tables.byte_profile import ByteProfile, byte_profile_of
 from tests.unit.tables.cutting import Cut
 
 
 @pytest.mark.parametrize("odd", [b"", b"\r", b"\x1b", b"\\", b"\xff", b"\0"])
 def test_bytes_are_found_in_any_block(odd: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(content, "_BLOCK", 7)
+    monkeypatch.setattr(byte_profile, "_BLOCK", 7)
     for place in range(30):
         data = b"a" * place + odd + b"z" * (29 - place)
-        expected = Content(min(data), max(data), b"\r" in data, b"\x1b" in data, b"\\" in data)
-        assert content_of(data) == expected
-        assert content_of(data).is_ascii == data.isascii()
-    assert content_of(b"") == Content(255, 0, False, False, False)
+        expected = ByteProfile(min(data), max(data), b"\r" in data, b"\x1b" in data, b"\\" in data)
+        assert byte_profile_of(data) == expected
+        assert byte_profile_of(data).is_ascii == data.isascii()
+    assert byte_profile_of(b"") == ByteProfile(255, 0, False, False, False)
 
 
 def test_whole_numbers_of_one_length_are_those_that_python_reads() -> None:
