@@ -147,7 +147,7 @@ def test_a_redis_that_was_set_back_is_told_again_of_the_nodes_and_of_the_beginni
     leader = job.leader()
     thread = threading.Thread(target=leader.run)
     thread.start()
-    assert wait_until(lambda: bool(started) and len(look()[0]) == 1)
+    assert wait_until(lambda: bool(started) and len(look()[0]) == 1 and look()[1] is not None)
     assert look()[1] == started[0]
     leader.resign()
     thread.join(PATIENCE_S)
