@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import tempfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import httpx
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -25,6 +27,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("shared-machine")
+
+# Of itself, httpx waits for five seconds. What is asked in a test on a busy machine may answer later.
+_PATIENCE = inspect.signature(httpx.get).parameters["timeout"].default
+_PATIENCE.connect = _PATIENCE.read = _PATIENCE.write = _PATIENCE.pool = 60.0
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as for `make test &` in a script: what tests start inherits it
     signal.signal(signal.SIGINT, signal.default_int_handler)
