@@ -16,6 +16,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
@@ -88,6 +89,14 @@ def snapshot_folder(
     return store_files(source.files(leave_out, rule), store, CODE)
 
 
+def snapshot_name(source: CodeSource, *, leave_out: Path | None = None, rule: PathRule | None = None) -> str:
+    """Return what the snapshot of a code folder is called: its files are read, and nothing is written.
+
+    Raises as `snapshot_folder`, whose parameters these are.
+    """
+    return digest_of(_digests(source.files(leave_out, rule), CODE))
+
+
 def snapshot_zip(archive: IO[bytes], store: Path, limits: SnapshotLimits | None = None) -> str:
     """Unpack a zip into the store; returns the snapshot's name.
 
@@ -143,7 +152,7 @@ def store_files(files: Iterator[tuple[tuple[str, ...], int, IO[bytes]]], store: 
     try:
         folder = beside / "made"
         folder.mkdir()
-        digests = _fill(folder, files, limits)
+        digests = _digests(files, limits, folder)
         snapshot = folder.rename(beside / digest_of(digests))
         write_list(snapshot, digests)
         add_snapshot(snapshot, store)
@@ -152,10 +161,14 @@ def store_files(files: Iterator[tuple[tuple[str, ...], int, IO[bytes]]], store: 
         shutil.rmtree(beside, ignore_errors=True)
 
 
-def _fill(
-    folder: Path, files: Iterator[tuple[tuple[str, ...], int, IO[bytes]]], limits: SnapshotLimits
+def _digests(
+    files: Iterator[tuple[tuple[str, ...], int, IO[bytes]]], limits: SnapshotLimits, folder: Path | None = None
 ) -> dict[str, str]:
-    """Write files into a folder, readable to all and writable to nobody; returns the hash of each."""
+    """Return the hash of each file.
+
+    Args:
+        folder: where they are written, readable to all and writable to nobody.
+    """
     digests: dict[str, str] = {}
     folded: set[tuple[str, ...]] = set()
     remaining_bytes = limits.bytes
@@ -168,16 +181,18 @@ def _fill(
         folded.add(key)
         if len(folded) > limits.files:
             raise limits.refusal(f"{limits.what} has more than {limits.files:,} files")
-        target = folder.joinpath(*parts)
+        target = folder.joinpath(*parts) if folder is not None else None
         digest = hashlib.sha256()
-        with _created(target, limits) as copy:
+        with nullcontext() if target is None else _created(target, limits) as copy:
             while chunk := source.read(_COPY_BYTES):
                 remaining_bytes -= len(chunk)
                 if remaining_bytes < 0:
                     raise limits.refusal(f"{limits.what} has more than {limits.bytes >> 20} MiB")
                 digest.update(chunk)
-                copy.write(chunk)
-        target.chmod(0o555 if mode & 0o100 else 0o444)
+                if copy is not None:
+                    copy.write(chunk)
+        if target is not None:
+            target.chmod(0o555 if mode & 0o100 else 0o444)
         digests["/".join(parts)] = digest.hexdigest() + ("x" if mode & 0o100 else "")
     return digests
 

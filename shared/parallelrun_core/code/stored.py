@@ -70,6 +70,23 @@ def add_snapshot(snapshot: Path, store: Path) -> None:
             raise
 
 
+def renew_snapshot(stored: Path) -> bool:
+    """Let one more job use a snapshot that is stored already, so that no sweep takes it for an old one.
+
+    Returns:
+        False if it isn't there, or isn't what its name says: whoever has its files stores it again.
+
+    Raises:
+        OSError: it can't be read for now.
+    """
+    try:
+        os.utime(list_of(stored))
+        check_snapshot(stored)
+    except (DamagedCode, FileNotFoundError):
+        return False
+    return True
+
+
 def check_snapshot(folder: Path) -> None:
     """Make sure that a stored snapshot is what its name says, and has nothing else in it.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,34 @@ def test_what_is_accepted_is_on_the_disk_with_its_code(
     job_id = submissions(root, redis).accept(upload(site), "")
     must = [root / "jobs" / job_id, root / "jobs" / job_id / "job.json", root / "jobs", *(root / "code").rglob("*")]
     assert {str(path) for path in must if path.stat().st_ino not in synced} == set()
+
+
+def test_code_that_is_stored_already_is_durable_for_the_next_job_and_not_copied(
+    tmp_path: Path, site: Site, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who stored it may have been killed before its name was durable."""
+    root = tmp_path / "root"
+    accepting = submissions(root, redis)
+    accepting.accept(upload(site), "")
+    listed = next((root / "code").glob("*.files"))
+    os.utime(listed, (0, 0))
+    inode = listed.stat().st_ino
+    synced = noted_syncs(monkeypatch)
+    accepting.accept(upload(site), "")
+    assert (root / "code").stat().st_ino in synced
+    assert listed.stat().st_ino == inode
+    assert listed.stat().st_mtime > 0  # a sweep takes it for a new one
+
+
+def test_code_that_is_stored_and_damaged_is_stored_again(tmp_path: Path, site: Site, redis: Redis) -> None:
+    root = tmp_path / "root"
+    accepting = submissions(root, redis)
+    accepting.accept(upload(site), "")
+    (script,) = (root / "code").rglob("main.py")
+    script.chmod(0o644)
+    script.write_text("damaged")
+    accepting.accept(upload(site), "")
+    assert script.read_text() == (site.code / "main.py").read_text()
 
 
 def test_the_same_key_makes_one_job_whoever_asks(tmp_path: Path, site: Site, redis: Redis) -> None:

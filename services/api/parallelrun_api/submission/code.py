@@ -14,9 +14,9 @@ from typing import IO, Any
 
 from parallelrun_api.submission.step_problems import Names, StepProblems
 from parallelrun_core.code.entry_script_check import check_entry_script
-from parallelrun_core.code.snapshots import snapshot_folder, snapshot_nothing, snapshot_zip
+from parallelrun_core.code.snapshots import snapshot_folder, snapshot_name, snapshot_nothing, snapshot_zip
 from parallelrun_core.code.source import CodeSource, source_of
-from parallelrun_core.code.stored import add_snapshot, folder_beside, list_of
+from parallelrun_core.code.stored import add_snapshot, folder_beside, list_of, renew_snapshot
 from parallelrun_core.durable_files import sync_file, sync_folder, sync_tree
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.layout import code_store
@@ -36,13 +36,19 @@ def store_code(root: Path, spec: JobSpec, archive: IO[bytes] | None, rule: PathR
     Raises:
         InvalidInput: it can't be stored, or the entry script can't be run. Nothing is left of it.
     """
-    store = code_store(root)
+    store, source = code_store(root), _source(spec)
+    if archive is None and source.folder is not None and not stored_code(spec.code):
+        name = snapshot_name(source, leave_out=root, rule=rule)
+        if renew_snapshot(store / name):
+            _check_script(store / name, spec)
+            sync_folder(store)  # whoever stored it may have been killed before it did so
+            return name
     with folder_beside(store) as beside:
         if archive is not None:
             archive.seek(0)
             name = snapshot_zip(archive, beside)
         else:
-            name = _snapshot(spec.code, _source(spec), beside, root, rule)
+            name = _snapshot(spec.code, source, beside, root, rule)
         _check_script(beside / name, spec)
         _move(beside, [name], store)
     return name
