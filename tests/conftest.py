@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import os
 import signal
@@ -34,6 +35,15 @@ _PATIENCE.connect = _PATIENCE.read = _PATIENCE.write = _PATIENCE.pool = 60.0
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as for `make test &` in a script: what tests start inherits it
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """Leave modules and tests, which stay until the end, out of every collection of garbage that follows.
+
+    There are thousands, and tests that look for what was left open collect after each.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

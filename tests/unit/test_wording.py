@@ -5,8 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 
@@ -47,16 +50,35 @@ def names(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.arg
 
 
-def test_docstrings_stand_alone() -> None:
-    without = [
-        f"{path}:{line}: {text.splitlines()[0]}"
-        for path, tree in trees()
-        for line, text in docstrings(tree)
-        if _WITHOUT_SUBJECT.match(text) and not text.splitlines()[0].endswith("?")
-    ]
+@dataclass(frozen=True)
+class Wording:
+    """What there is to mend in the product, each with its file and line."""
+
+    docstrings_without_subject: list[str]
+    names_that_say_nothing: list[str]
+
+
+@pytest.fixture(scope="module")
+def wording() -> Wording:
+    """The wording of all modules, each of which is parsed once."""
+    result = Wording([], [])
+    for path, tree in trees():
+        result.docstrings_without_subject.extend(
+            f"{path}:{line}: {text.splitlines()[0]}"
+            for line, text in docstrings(tree)
+            if _WITHOUT_SUBJECT.match(text) and not text.splitlines()[0].endswith("?")
+        )
+        result.names_that_say_nothing.extend(
+            f"{path}:{line}: {name}" for line, name in names(tree) if name in _SAYS_NOTHING
+        )
+    return result
+
+
+def test_docstrings_stand_alone(wording: Wording) -> None:
+    without = wording.docstrings_without_subject
     assert len(without) <= _MOST_DOCSTRINGS, "begin with a verb or a noun:\n" + "\n".join(without)
 
 
-def test_names_say_what_they_hold() -> None:
-    empty = [f"{path}:{line}: {name}" for path, tree in trees() for line, name in names(tree) if name in _SAYS_NOTHING]
+def test_names_say_what_they_hold(wording: Wording) -> None:
+    empty = wording.names_that_say_nothing
     assert len(empty) <= _MOST_NAMES, "name the value, not how it came:\n" + "\n".join(empty)
