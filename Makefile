@@ -128,9 +128,9 @@ tour: setup $(TESTS_READY) ## Look at every view of the web page in a browser; p
 	@$(BIN)/python -m pytest -q tests/studio
 
 .PHONY: coverage
-coverage: setup $(TESTS_READY) ## Run `make test`, and measure in all processes which lines it runs
+coverage: setup $(ALL_TESTS_READY) ## Run `make test` and all other unit tests, those of queue and API, and measure which lines they run in all processes
 	@rm -rf $(COVERAGE) && mkdir -p $(COVERAGE)
-	@COVERAGE_FILE=$(CURDIR)/$(COVERAGE)/data $(BIN)/coverage run -m tests $(or $(T),test)
+	@COVERAGE_FILE=$(CURDIR)/$(COVERAGE)/data $(BIN)/coverage run -m tests $(or $(T),test tests/unit tests/integration/queue tests/integration/api)
 	@cd $(COVERAGE) && COVERAGE_FILE=data $(CURDIR)/$(BIN)/coverage combine --rcfile=$(CURDIR)/pyproject.toml --quiet
 	@COVERAGE_FILE=$(COVERAGE)/data $(BIN)/coverage html --quiet --directory $(COVERAGE)/html
 	@COVERAGE_FILE=$(COVERAGE)/data $(BIN)/coverage report --skip-covered --sort=cover >$(COVERAGE)/report.txt; code=$$?; \

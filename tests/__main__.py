@@ -24,7 +24,7 @@ _FAILED: Final = 1
 
 def main(selections: Sequence[str]) -> int:
     """Run what is selected; returns the exit code."""
-    names = [name for selection in selections for name in _expand(selection)]
+    names = [*dict.fromkeys(name for selection in selections for name in _expand(selection))]
     _compile()
     processes = PROCESSES if [*selections] == ["test"] else str(int(PROCESSES) + 1)
     beside = [name for name in names if not _is_marked(name, "pytestmark = pytest.mark.chaos")]
