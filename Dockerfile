@@ -46,16 +46,17 @@ FROM ${BASE_IMAGE} AS base
 # A named volume takes owner and mode from the folder on which it is first mounted, and a copy of what is in it: what
 # several containers mount at once must be empty, since engines make that copy for each, and fail if one is there.
 RUN groupadd --gid 10001 parallelrun \
-    && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /tmp --shell /usr/sbin/nologin parallelrun \
-    && mkdir -p /data /outputs /state \
+    && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /home/parallelrun --shell /usr/sbin/nologin parallelrun \
+    && mkdir -p /home/parallelrun /data /outputs /state \
         /secret /secrets /keys/api /keys/master /keys/agent /keys/concatenator /keys/provisioner /keys/redis \
     && chown 10001:10001 /data /outputs /state /secret /secrets /keys/* \
     && chmod 0750 /data \
     && chmod 0711 /outputs \
     && chmod 0700 /state /secret /secrets /keys/* \
     && chmod 0755 /keys/redis
-# Libraries that keep caches in the home folder need one that is writable under a read-only root.
-ENV HOME=/tmp \
+# The home is root's, and no job can put a configuration for installers or stores there, as into /tmp. Workers have one of
+# their own.
+ENV HOME=/home/parallelrun \
     PATH=/opt/venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1

@@ -81,7 +81,7 @@ def give_secret(folder: Path, uid: int) -> None:
 def settings_of_installers(inputs: Path) -> dict[str, str]:
     """The variables of agents that install what is in a folder of inputs, and nothing from elsewhere."""
     return {
-        **INSTALLERS_SECRETS, "UV_FIND_LINKS": str(inputs / PACKAGES), "UV_NO_INDEX": "1",
+        **INSTALLERS_SECRETS, "UV_FIND_LINKS": str(inputs / PACKAGES), "UV_OFFLINE": "1",
         "UV_PYTHON_DOWNLOADS": "never",
     }  # fmt: skip
 

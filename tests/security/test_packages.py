@@ -1,4 +1,6 @@
-"""What packages do when they are installed: none of their code is the agent's, or comes near to what is the agent's."""
+"""What packages do when they are installed, and jobs for those who install them: nothing of theirs is the agent's, or
+comes near to what is the agent's.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +16,13 @@ import pytest
 
 from parallelrun_agent.users.choice import Uids
 from tests.security import targets
+from tests.security.attacks import planted
 from tests.security.attacks.packages import ATTACKS, run_by_installers
 from tests.security.hostile_packages import SOURCE
 from tests.security.target import INSTALLERS_SECRETS, HttpTarget
 from tests.security.targets.node import FLAGS, SERVICES_UID, services
 
-BY_NAME = {attack.name: attack for attack in ATTACKS}
+BY_NAME = {attack.name: attack for attack in (*ATTACKS, *planted.ATTACKS)}
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.skipif(os.getuid() != 0, reason="only root can run workers as other users"),
@@ -39,8 +42,13 @@ def open_folders() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("name", BY_NAME)
+@pytest.mark.parametrize("name", [attack.name for attack in ATTACKS])
 def test_packages_run_nothing_when_they_are_installed(name: str, target: HttpTarget) -> None:
+    assert BY_NAME[name].play(target) == ""
+
+
+@pytest.mark.parametrize("name", [attack.name for attack in planted.ATTACKS])
+def test_no_configuration_that_a_job_has_left_counts_for_its_agent(name: str, target: HttpTarget) -> None:
     assert BY_NAME[name].play(target) == ""
 
 

@@ -72,7 +72,12 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     # What no worker can be: the user of the services.
     "worker.not_services": (Step("parallelrun_agent.agent:check_apart", nothing),),
     # The home of the user that an agent becomes.
-    "agent.own_home": (Step("parallelrun_agent.users.rights:home_of", always("/root")),),
+    "agent.own_home": (Step("parallelrun_agent.main:home_of", always("/root")),),
+    # That no job can put a configuration into the home of its agent.
+    "agent.closed_home": (
+        Step("parallelrun_agent.main:home_of", always("/tmp")),
+        Step("parallelrun_agent.main:keep_to_closed_home", nothing),
+    ),
     # That workers of a job with more than its part of the slots are taken back.
     "agent.take_back": (Step("parallelrun_agent.jobs.slot_sharing:to_take_back", always([])),),
     "quota.of_jobs": (

@@ -193,6 +193,18 @@ def test_the_audit_log_is_where_only_the_api_writes() -> None:
     assert "chown 10001:10001 /audit" in DOCKERFILE.partition(" AS control\n")[2]
 
 
+def test_no_service_has_a_home_into_which_a_job_can_put_anything() -> None:
+    [home] = re.findall(r"--home-dir (\S+)", DOCKERFILE)
+    [made] = re.findall(rf"mkdir -p {home} .*? && chown 10001:10001 ([^&]*)", DOCKERFILE, re.DOTALL)
+
+    assert home not in made.split()
+    assert f"ENV HOME={home} " in DOCKERFILE
+    for service in SERVICES.values():
+        assert "HOME" not in service.get("environment", {})
+        assert not any(home.startswith(place.partition(":")[0]) for place in service["tmpfs"])
+        assert f":{home}" not in str(service["volumes"])
+
+
 def test_agents_can_be_scaled_by_make_and_by_compose_alone() -> None:
     assert "--scale agents=$(AGENTS)" in (ROOT / "Makefile").read_text()
     assert "--remove-orphans" in (ROOT / "Makefile").read_text(), "the service had another name"

@@ -8,6 +8,7 @@ import signal
 from parallelrun_agent.agent import Agent
 from parallelrun_agent.environments.image_python import NoPython
 from parallelrun_agent.settings import AgentSettings
+from parallelrun_agent.users.home import home_of, keep_to_closed_home
 from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.hosting.health import serve_health
 from parallelrun_core.service import telemetry
@@ -24,6 +25,8 @@ def main(argv: list[str] | None = None) -> None:
     datastore_registry.use(settings.root, settings.secrets_dir)
     if settings.run_as:
         _become(settings.run_as)
+    if settings.worker_uids:
+        keep_to_closed_home()
     wait_for_fit_redis(settings, most_s=settings.alone_seconds)
     try:
         agent = Agent(settings)
@@ -55,7 +58,7 @@ def _become(run_as: str) -> None:
     hide_memory()  # a change of users may have ended that
     for name in [name for name in os.environ if name.startswith("XDG_")]:
         del os.environ[name]  # root's own folders, which this user may not even look into
-    os.environ["HOME"] = rights.home_of(uid)
+    os.environ["HOME"] = home_of(uid)
 
 
 if __name__ == "__main__":

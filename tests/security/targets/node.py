@@ -60,8 +60,11 @@ def services(
         cluster.environments[node].update(
             settings_of_installers(cluster.home / "inputs")
             | {"PARALLELRUN_CACHE_DIR": str(cluster.home / "cache")}
+            | {"AWS_EC2_METADATA_DISABLED": "true"}
             | (settings or {})
         )
+    for service in ("master", "concatenator"):
+        cluster.environments[service]["AWS_SKIP_SIGNATURE"] = "true"
     secret = cluster.home / _SECRET
     secret.touch(mode=0o600)
     fill(cluster.home / "inputs", (str(secret),))

@@ -103,6 +103,23 @@ def test_no_two_workers_share_a_name(plans: PlanMaker) -> None:
     assert len({plan.part for plan in made} | {plan.working_folder for plan in made}) == 8
 
 
+def test_workers_have_a_home_that_they_can_write_to(
+    plans: PlanMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/nowhere")
+    home = Path(plans.next_plan("node-1").environment["HOME"])
+
+    assert home == tmp_path / "work" / "job_x" / ".home"
+    assert home.stat().st_mode & 0o777 == 0o700
+
+
+def test_workers_have_their_agents_home_where_they_can_write_to_it(
+    plans: PlanMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert plans_for(tmp_path, {"data": "/in"}).next_plan("node-1").environment["HOME"] == str(tmp_path)
+
+
 def plans_for(tmp_path: Path, inputs: dict[str, Any], *, code: str = "") -> PlanMaker:
     spec = JobSpec.parse({"entry_script": "score.py", "inputs": inputs, "input_data": "data"})
     job = JobRecord(job_id="job_x", submitted=1.0, code="c" * 64, spec=spec.model_dump(mode="json"))

@@ -146,7 +146,6 @@ def test_a_node_of_another_image_runs_our_agent_from_a_volume_that_it_can_not_ch
     assert (kit["Type"], kit["Target"], kit["ReadOnly"]) == ("volume", "/opt/parallelrun", True)
     assert kit["VolumeOptions"] == {"NoCopy": True}
     assert "PARALLELRUN_IMAGE=team/a:1" in body["Env"]
-    assert "UV_CACHE_DIR=/tmp/uv" in body["Env"]
 
 
 def test_without_an_agent_for_other_images_jobs_can_not_name_any() -> None:

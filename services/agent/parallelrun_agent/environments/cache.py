@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import fcntl
 import os
-import stat
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from parallelrun_agent.users.home import who_else_writes
 from parallelrun_agent.users.worker_user import SAME_USER, WorkerUser
 
 if TYPE_CHECKING:
@@ -40,14 +40,11 @@ def check_cache(folder: Path) -> None:
     Raises:
         PermissionError: somebody could; the message says what to do.
     """
-    existing = [each for each in [folder, *folder.absolute().parents] if each.exists()]
-    for each in existing:
-        status = each.stat()
-        if status.st_uid not in (0, os.geteuid()) or (each == folder and status.st_uid != os.geteuid()):
-            raise PermissionError(f"{each} belongs to user {status.st_uid}; {_CACHE_ADVICE}")
-        is_open = status.st_mode & stat.S_IWOTH or (status.st_mode & stat.S_IWGRP and status.st_gid != os.getegid())
-        if is_open and (each == folder or not status.st_mode & stat.S_ISVTX):
-            raise PermissionError(f"others can write to {each}; {_CACHE_ADVICE}")
+    reason = who_else_writes(folder)
+    if not reason and folder.exists() and folder.stat().st_uid != os.geteuid():
+        reason = f"{folder} belongs to root"
+    if reason:
+        raise PermissionError(f"{reason}; {_CACHE_ADVICE}")
 
 
 _CACHE_ADVICE: Final = "environments are kept there: give the agent a folder of its own with --cache-dir"

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import pwd
-import tempfile
 from pathlib import Path
 from typing import Final
 
@@ -54,15 +52,6 @@ def become(uid: int, gid: int) -> None:
         _check(libc.capset(ctypes.byref(_Header(_VERSION_3, 0)), ctypes.byref((_Data * 2)(_Data(mask, mask, 0)))))
     except OSError as error:
         raise NotPossible(f"can't become user {uid} and group {gid}: {error.strerror}; {_ADVICE}") from None
-
-
-def home_of(uid: int) -> str:
-    """The home folder of a user; that for temporary files if it has none."""
-    try:
-        home = pwd.getpwuid(uid).pw_dir
-    except KeyError:
-        home = ""
-    return home if os.path.isdir(home) else tempfile.gettempdir()
 
 
 def check_and_restrict() -> None:

@@ -208,6 +208,9 @@ class PlanMaker:
             if self._user.is_other:
                 for name in (_HOME, _TEMPORARY):
                     self._user.make(self._local / name, 0o700)
+            elif not os.access(os.path.expanduser("~"), os.W_OK):  # as in our images; libraries keep caches there
+                self._user.make(self._local / _HOME, 0o700)
+                self._environment |= {"HOME": str(self._local / _HOME)}
             self._environment |= model_folder(self._spec, self._paths(), self._local, self._user)
 
     def _make_own_outputs(self, process: str, outputs: WorkerOutputs) -> None:

@@ -31,7 +31,7 @@ _CACHE: Final = {
     "UV_PYTHON_INSTALL_DIR": f"{CACHE}/pythons",
 }
 _CACHE_OF_ONE: Final = {"UV_CACHE_DIR": "/tmp/uv", "UV_PYTHON_INSTALL_DIR": "/tmp/pythons"}  # noqa: S108 - of the container
-"""Of a node of another image that shares none: nobody else's home can be written to there."""
+"""Of a node that shares none: a home can't be written to there."""
 _OWN: Final = ["parallelrun-agent"]
 _MEBIBYTE: Final = 1 << 20
 _LOG: Final = {"Type": "json-file", "Config": {"max-size": "10m", "max-file": "3"}}
@@ -83,7 +83,7 @@ def environment(compute: Containers, settings: DockerSettings, launch: Launch, s
         **({"PARALLELRUN_REDIS_SECRET_FILE": secret} if settings.redis_secret else {}),
         **({"PARALLELRUN_IMAGE": launch.shape.image} if launch.shape.image else {}),
         **({"PARALLELRUN_SECRETS_DIR": settings.secrets_dir} if settings.secrets_dir else {}),
-        **(_CACHE if settings.cache else _CACHE_OF_ONE if launch.shape.image else {}),
+        **(_CACHE if settings.cache else _CACHE_OF_ONE),
     }
 
 
