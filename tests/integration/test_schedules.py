@@ -82,8 +82,8 @@ def schedule(root: Path, number: int = 1, *, name: str = "nightly", **fields: An
 
 def fires(root: Path, name: str = "nightly") -> list[tuple[str, FireOutcome, int]]:
     """What became of which minute after START, and how many were passed over; the latest first."""
-    store = ScheduleStore(root).of(name)
-    return [(each.due, each.outcome, each.passed_over) for _, each in store.fires()]
+    latest_first = ScheduleStore(root).fires(name).latest_first()
+    return [(each.due, each.outcome, each.passed_over) for _, each in latest_first]
 
 
 def at_minute(number: float) -> str:
@@ -126,7 +126,7 @@ def two_masters_make_one_job_for_each_time(redis: Redis, root: Path) -> None:
         clock.now += MINUTE
     assert [due for due, _, _ in fires(root)] == [at_minute(number) for number in range(10, -1, -1)]
     assert len(job_ids(root)) == 11
-    assert {fire.job_id for _, fire in ScheduleStore(root).of("nightly").fires()} == set(job_ids(root))
+    assert {fire.job_id for _, fire in ScheduleStore(root).fires("nightly").latest_first()} == set(job_ids(root))
 
 
 def test_masters_make_one_job_for_each_time(redis: Redis, root: Path) -> None:
@@ -183,7 +183,7 @@ def test_no_job_is_made_while_an_earlier_one_runs_unless_that_is_allowed(
     clock.now += MINUTE
     master.check()
     assert fires(root) == [(at_minute(1), FireOutcome.SKIPPED, 0), (at_minute(0), FireOutcome.STARTED, 0)]
-    assert next(ScheduleStore(root).of("nightly").fires())[1].why == f"job {job_id} had not ended"
+    assert next(ScheduleStore(root).fires("nightly").latest_first())[1].why == f"job {job_id} had not ended"
     end(root, job_id)
     clock.now += MINUTE
     master.check()
@@ -228,7 +228,8 @@ def test_a_job_that_a_clock_ahead_has_decided_upon_is_made_also_when_its_master_
     clock.now = START + MINUTE - 20
     schedule(root, 2, is_enabled=False, at=clock.now)  # so nobody looks again at that time
     Firing(root, redis, clock=clock).check()
-    assert [job_id for _, fire in ScheduleStore(root).of("nightly").fires() if (job_id := fire.job_id)] == job_ids(root)
+    latest_first = ScheduleStore(root).fires("nightly").latest_first()
+    assert [job_id for _, fire in latest_first if (job_id := fire.job_id)] == job_ids(root)
     assert len(job_ids(root)) == 1
 
 
@@ -293,7 +294,7 @@ def test_with_nothing_to_do_only_a_folder_is_looked_at(
     master.check()
     master.check()
     monkeypatch.setattr("parallelrun_core.schedules.store.ScheduleStore.names", lambda _: pytest.fail("it was read"))
-    monkeypatch.setattr("parallelrun_core.schedules.store.ScheduleStore.of", lambda *_: pytest.fail("it was read"))
+    monkeypatch.setattr("parallelrun_core.schedules.store.ScheduleStore.find", lambda *_: pytest.fail("it was read"))
     clock.now += 30
     master.check()
 
@@ -379,7 +380,7 @@ def test_a_pipeline_is_made_and_led_like_any_other() -> None:
         answer = httpx.put(f"{cluster.api_url}/v1/schedules/nightly", json=document)
         assert answer.status_code == 201, answer.text
         cluster.until(lambda: len(fires(cluster.root)) == 1, "it fires")
-        _, fire = next(ScheduleStore(cluster.root).of("nightly").fires())
+        _, fire = next(ScheduleStore(cluster.root).fires("nightly").latest_first())
         result = cluster.result(fire.job_id)
         assert result.state is JobState.COMPLETED, result.failure
         commands = [

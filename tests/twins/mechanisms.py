@@ -281,12 +281,12 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "staging.abandoned": (Step("parallelrun_agent.staging.place:_remove_if_abandoned", nothing),),
     # What makes two masters agree on what becomes of a time: the file that is written once, and the id of the job.
     "fire.once": (
-        Step("parallelrun_core.schedules.store:ScheduleFolder.decide", stand_ins.decided_by_each),
-        Step("parallelrun_core.schedules.store:ScheduleFolder.is_launched", always(False)),
+        Step("parallelrun_core.schedules.fires:FireLog.decide", stand_ins.decided_by_each),
+        Step("parallelrun_core.schedules.fires:FireLog.is_launched", always(False)),
         Step("parallelrun_core.schedules.records:Revision.job_id", stand_ins.some_job_id),
     ),
     # What makes the job upon which a master has decided that was killed then.
-    "fire.completed": (Step("parallelrun_master.schedules.firing:Firing._go_on", nothing),),
+    "fire.completed": (Step("parallelrun_master.schedules.firing:Firing._complete_last", nothing),),
     # What makes the end of a job known to masters that still have to tell of it.
     "notices.owed": (Step("parallelrun_master.leader.finishing:enqueue", nothing),),
     # That a secret goes to no other bucket than that of the datastore which has named it first.

@@ -131,11 +131,11 @@ def looked_up_anew(names: Any, folder: int, first: str) -> Any:
     return _Stretch(first, here, len(here) < names._held, (0, 0))
 
 
-def decided_by_each(schedule: Any, fire: Any, due: Any) -> Any:
+def decided_by_each(fires: Any, fire: Any, due: Any) -> Any:
     """Write down what one decides oneself, whatever others have."""
     from parallelrun_core.schedules.records import stamp
 
-    schedule._fires.put(stamp(due), fire)
+    fires._fires.put(stamp(due), fire)
     return fire
 
 

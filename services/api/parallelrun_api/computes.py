@@ -65,7 +65,7 @@ class ComputeService(DefinitionService[Compute]):
     def _check_schedules(self, name: str) -> None:
         for each in self._schedules.names():
             try:
-                revision = self._schedules.of(each).revision()
+                revision = self._schedules.find(each)
             except UNREADABLE:
                 continue
             if revision is not None and name in computes_in(revision.job.spec):

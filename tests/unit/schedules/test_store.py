@@ -9,9 +9,10 @@ import pytest
 
 from parallelrun_core.errors import Conflict, CorruptLog, NotFound
 from parallelrun_core.ids import is_job_id, new_job_id
+from parallelrun_core.schedules.fires import KEPT
 from parallelrun_core.schedules.policy import FireOutcome
 from parallelrun_core.schedules.records import of_stamp, shown, stamp
-from parallelrun_core.schedules.store import KEPT, ScheduleStore
+from parallelrun_core.schedules.store import ScheduleStore
 from tests.unit.schedules.factories import MADE, fire, revision
 
 HOUR = timedelta(hours=1)
@@ -67,46 +68,46 @@ def test_each_change_shows_in_one_number(store: ScheduleStore) -> None:
 
 def test_what_becomes_of_a_time_is_decided_once(store: ScheduleStore) -> None:
     store.put("nightly", revision())
-    folder = store.of("nightly")
+    fires = store.fires("nightly")
     first, second = fire(MADE), fire(MADE, outcome=FireOutcome.SKIPPED, job_id="")
 
-    assert folder.decide(first, MADE) == first
-    assert folder.decide(second, MADE) == first
-    assert folder.decided() == [MADE]
+    assert fires.decide(first, MADE) == first
+    assert fires.decide(second, MADE) == first
+    assert fires.decided() == [MADE]
     store.remove("nightly")
     with pytest.raises(NotFound):
-        folder.decide(first, MADE + HOUR)
+        fires.decide(first, MADE + HOUR)
 
 
 def test_the_latest_is_told_first_and_what_was_asked_for_is_no_time_of_the_schedule(
     store: ScheduleStore, root: Path
 ) -> None:
     store.put("nightly", revision())
-    folder = store.of("nightly")
+    fires = store.fires("nightly")
     manual = fire(MADE + 1.5 * HOUR, outcome=FireOutcome.MANUAL, job_id=new_job_id())
-    folder.record_manual(manual, MADE + 1.5 * HOUR)
+    fires.record_manual(manual, MADE + 1.5 * HOUR)
     for hours in (2, 1):
-        folder.decide(fire(MADE + hours * HOUR), MADE + hours * HOUR)
+        fires.decide(fire(MADE + hours * HOUR), MADE + hours * HOUR)
     (root / "schedules" / "nightly" / "fires" / f"{stamp(MADE)}.json").write_text("{")
 
-    assert [each for _, each in folder.fires()] == [fire(MADE + 2 * HOUR), manual, fire(MADE + HOUR)]
-    assert folder.decided() == [MADE, MADE + HOUR, MADE + 2 * HOUR]
+    assert [each for _, each in fires.latest_first()] == [fire(MADE + 2 * HOUR), manual, fire(MADE + HOUR)]
+    assert fires.decided() == [MADE, MADE + HOUR, MADE + 2 * HOUR]
 
 
 def test_only_so_much_is_remembered(store: ScheduleStore, root: Path) -> None:
     store.put("nightly", revision())
-    folder = store.of("nightly")
+    fires = store.fires("nightly")
     times = [MADE + number * HOUR for number in range(KEPT + KEPT // 10)]
     for due in times:
         (root / "schedules" / "nightly" / "fires" / f"{stamp(due)}.json").write_text("{}")
-        folder.note_launched(due)
-    assert folder.is_launched(times[0])
+        fires.note_launched(due)
+    assert fires.is_launched(times[0])
 
-    folder.trim()
+    fires.trim()
 
-    assert folder.decided() == times[-KEPT:]
-    assert not folder.is_launched(times[0])
-    assert folder.is_launched(times[-1])
+    assert fires.decided() == times[-KEPT:]
+    assert not fires.is_launched(times[0])
+    assert fires.is_launched(times[-1])
 
 
 def test_the_id_of_a_job_is_that_of_its_schedule_and_time() -> None:

@@ -132,7 +132,7 @@ def _made_by(facade: Facade, schedules: Iterable[str]) -> frozenset[str]:
     names = list(schedules)
     for name in names:
         store.get(name)
-    fires = (fire for name in names for _, fire in store.of(name).fires())
+    fires = (fire for name in names for _, fire in store.fires(name).latest_first())
     return frozenset(fire.job_id for fire in fires if fire.job_id)
 
 

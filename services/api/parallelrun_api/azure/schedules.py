@@ -53,7 +53,7 @@ async def list_schedules(request: Request, facade: FacadeOf) -> Response:
 
     def listed() -> list[dict[str, Any]]:
         store = facade.context.schedules.store
-        revisions = ((name, store.of(name).revision()) for name in store.names())
+        revisions = ((name, store.find(name)) for name in store.names())
         return [
             _answer_of(facade, scope_of(request), name, revision)
             for name, revision in revisions

@@ -83,7 +83,7 @@ class ScheduleService:
         now = self._clock()
         reading = read_schedule(document, created=moment(now), name=name, names=self._names)
         job = self._job(reading, code)
-        last = self.store.of(name).revision()
+        last = self.store.find(name)
         job = msgspec.structs.replace(job, owner=last.owner) if last else job
         revision = Revision(
             number=last.number + 1 if last else 1,
@@ -155,7 +155,7 @@ class ScheduleService:
         fire = FireRecord(
             due=shown(now), at=self._clock(), outcome=FireOutcome.MANUAL, revision=revision.number, job_id=job_id
         )
-        self.store.of(name).record_manual(fire, now)
+        self.store.fires(name).record_manual(fire, now)
         return job_id
 
     def _job(self, reading: ScheduleReading, code: IO[bytes] | None) -> JobRecord:

@@ -26,7 +26,7 @@ def schedule(store: ScheduleStore, name: str, revision: Revision) -> answers.Sch
     Raises:
         CorruptLog: its trigger can't be read.
     """
-    last = next((fire for _, fire in store.of(name).fires()), None)
+    last = next((fire for _, fire in store.fires(name).latest_first()), None)
     following = islice(revision.due().after(max(moment(time.time()), revision.since())), _NEXT)
     spec = revision.job.spec
     mask = Mask(spec)
@@ -99,7 +99,7 @@ def history(store: ScheduleStore, name: str, *, before: str, limit: int) -> tupl
     store.get(name)
     items: list[answers.Fire] = []
     last = ""
-    for key, fire in store.of(name).fires(before):
+    for key, fire in store.fires(name).latest_first(before):
         if len(items) == limit:
             return items, last
         items.append(fire_of(fire))

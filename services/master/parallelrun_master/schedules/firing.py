@@ -19,10 +19,11 @@ from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.intake.launching import launch
 from parallelrun_core.intake.prepared import TRIGGER_TIME, job_of
+from parallelrun_core.schedules.fires import FireLog
 from parallelrun_core.schedules.occurrences import Occurrences, next_of
 from parallelrun_core.schedules.policy import FireOutcome, decide
 from parallelrun_core.schedules.records import FireRecord, Revision, moment, shown, stamp
-from parallelrun_core.schedules.store import ScheduleFolder, ScheduleStore
+from parallelrun_core.schedules.store import ScheduleStore
 from parallelrun_core.service import failpoints, telemetry
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 
@@ -77,7 +78,7 @@ class Firing:
         for name, plan in self._plans.items():
             if plan.at <= now:
                 with self._going_on(name, now):
-                    self._plans[name] = _Plan(self._act(self._store.of(name), now))
+                    self._plans[name] = _Plan(self._act(name, now))
 
     @contextmanager
     def _going_on(self, name: str, now: float) -> Iterator[None]:
@@ -90,22 +91,22 @@ class Firing:
             log.warning("schedule_delayed", schedule=name, error=f"{type(error).__name__}: {error}")
             self._plans[name] = _Plan(now + _AFTER_TROUBLE_S)
 
-    def _act(self, schedule: ScheduleFolder, now: float) -> float:
+    def _act(self, name: str, now: float) -> float:
         """Do what is due now; returns when to look again."""
-        revision = schedule.revision()  # anew: it may have been disabled a moment ago
+        revision = self._store.find(name)  # anew: it may have been disabled a moment ago
         if revision is None:
             return _NEVER
-        ever = schedule.decided()  # a clock that was ahead may have decided upon what is still to come here
+        fires = self._store.fires(name)
+        ever = fires.decided()  # a clock that was ahead may have decided upon what is still to come here
         decided = [each for each in ever if each <= moment(now)]
-        for last in sorted({*ever[-1:], *decided[-1:]}):
-            self._go_on(schedule, revision, last)
+        self._complete_last(fires, revision, {*ever[-1:], *decided[-1:]})
         if not revision.is_enabled:
             return _NEVER
         due, since = revision.due(), max([revision.since(), *decided[-1:]])
         following = next_of(due, since)
         if following is None or following > moment(now):
             return following.timestamp() if following is not None else _NEVER
-        running = "" if revision.may_overlap else self._running(schedule)
+        running = "" if revision.may_overlap else self._running(fires)
         decision = decide(
             due,
             since=since,
@@ -125,34 +126,35 @@ class Firing:
             passed_over=decision.passed_over,
             why=_why(decision.outcome, running),
         )
-        schedule.decide(fire, decision.due)
+        fires.decide(fire, decision.due)
         failpoints.reach("fire.decided")
-        self._complete(schedule, revision, decision.due)
-        schedule.trim()
+        self._complete(fires, revision, decision.due)
+        fires.trim()
         return now  # what is due next is found out at the next look
 
-    def _go_on(self, schedule: ScheduleFolder, revision: Revision, decided: datetime) -> None:
-        """Make the job upon which a master has decided that was killed before it made it."""
-        self._complete(schedule, revision, decided)
+    def _complete_last(self, fires: FireLog, revision: Revision, last: set[datetime]) -> None:
+        """Make the jobs upon which masters have decided that were killed before they made them."""
+        for due in sorted(last):
+            self._complete(fires, revision, due)
 
-    def _complete(self, schedule: ScheduleFolder, revision: Revision, due: datetime) -> None:
+    def _complete(self, fires: FireLog, revision: Revision, due: datetime) -> None:
         """Make the job for a time upon which somebody has decided, unless that was done."""
-        fire = schedule.fire(due)
-        if fire is None or not fire.outcome.has_job or schedule.is_launched(due):
+        fire = fires.find(due)
+        if fire is None or not fire.outcome.has_job or fires.is_launched(due):
             return
         if fire.revision != revision.number:
-            revision = schedule.revision(fire.revision) or revision
-        note = f"made by the schedule {schedule.name!r} for {fire.due}"
+            revision = self._store.find(fires.schedule, fire.revision) or revision
+        note = f"made by the schedule {fires.schedule!r} for {fire.due}"
         record = job_of(revision.job, fire.job_id, submitted=fire.at, values={TRIGGER_TIME: stamp(due)}, note=note)
         launch(self._redis, self._root, record)
         failpoints.reach("fire.launched")
-        schedule.note_launched(due)
-        log.info("schedule_fired", schedule=schedule.name, due=fire.due, job_id=fire.job_id)
+        fires.note_launched(due)
+        log.info("schedule_fired", schedule=fires.schedule, due=fire.due, job_id=fire.job_id)
 
-    def _running(self, schedule: ScheduleFolder) -> str:
+    def _running(self, fires: FireLog) -> str:
         """The id of a job of this schedule that has not ended; empty if there is none."""
-        fires = (each for _, each in schedule.fires() if each.outcome.has_job)
-        for fire in islice(fires, _LATEST):
+        with_jobs = (each for _, each in fires.latest_first() if each.outcome.has_job)
+        for fire in islice(with_jobs, _LATEST):
             folder = JobFolder(self._root, fire.job_id)
             if folder.has_record and not folder.has_ended:
                 return fire.job_id
