@@ -41,24 +41,43 @@ _RESULT: Final = re.compile(r"result.*\.json")
 _GENERATION: Final = re.compile(r"(?:reopened|result)\.([0-9]+)\.json")
 
 
+class _Below:
+    """A path below the folder of whoever has this among its attributes."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, folder: Layout | Logs, _: type) -> Path:
+        return folder.path / self._name
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """The paths below a folder that is a job's, or becomes one."""
 
     path: Path
 
-    @property
-    def record(self) -> Path:
-        return self.path / RECORD
+    record = _Below(RECORD)
+    inputs = _Below(INPUTS)
+    parts = _Below(PARTS)
+    journals = _Below(JOURNALS)
+    outputs = _Below(OUTPUTS)
+    logs = _Below(LOGS)
+    keys = _Below(KEYS)
+    """The keys of the job's sessions; there with the first of them."""
+    steps = _Below(STEPS)
+    """What was decided about the steps of a pipeline."""
+    tracked_run = _Below("mlflow.json")
+    """The job's run of MLflow."""
+    schemas_of_workers = _Below("schemas")
+    """The folder for schemas by workers that can't write to the job's folder."""
 
     @property
-    def inputs(self) -> Path:
-        return self.path / INPUTS
+    def folders(self) -> tuple[Path, ...]:
+        return self.parts, self.journals, self.outputs, self.logs
 
-    @property
-    def tracked_run(self) -> Path:
-        """Return which run of MLflow is the job's."""
-        return self.path / "mlflow.json"
+    def part(self, session: str, process: str) -> Path:
+        return self.parts / f"{session}.{process}"
 
     def schema(self, number: int | str) -> Path:
         """The columns of an input."""
@@ -69,52 +88,20 @@ class Layout:
         yield from self.path.glob("schema.*.json")
         yield from self.schemas_of_workers.glob("schema.*.json")
 
-    @property
-    def schemas_of_workers(self) -> Path:
-        """Return where workers write schemas that can't write to the job's folder."""
-        return self.path / "schemas"
-
     def warnings(self, term: int) -> Path:
-        """Return what a leader has found in the data that a user may not want, while it listed and cut them."""
+        """What a leader has found in the data that a user may not want, while it listed and cut them."""
         return self.path / f"warnings.{term}.json"
 
     @property
     def all_warnings(self) -> Iterator[Path]:
-        """Return the warnings of all terms that have found something."""
+        """The warnings of all terms that have found something."""
         return self.path.glob("warnings.*.json")
 
-    @property
-    def parts(self) -> Path:
-        return self.path / PARTS
+    def cancel(self, generation: int) -> Path:
+        return self.path / f"cancel.{generation}.json"
 
-    def part(self, session: str, process: str) -> Path:
-        return self.parts / f"{session}.{process}"
-
-    @property
-    def journals(self) -> Path:
-        return self.path / JOURNALS
-
-    @property
-    def keys(self) -> Path:
-        """The keys of the job's sessions; there with the first of them."""
-        return self.path / KEYS
-
-    @property
-    def outputs(self) -> Path:
-        return self.path / OUTPUTS
-
-    @property
-    def logs(self) -> Path:
-        return self.path / LOGS
-
-    @property
-    def steps(self) -> Path:
-        """Return what was decided about the steps of a pipeline."""
-        return self.path / STEPS
-
-    @property
-    def folders(self) -> tuple[Path, ...]:
-        return self.parts, self.journals, self.outputs, self.logs
+    def reopening(self, generation: int) -> Path:
+        return self.path / f"reopened.{generation}.json"
 
     def result(self, generation: int) -> Path:
         return self.path / (f"result.{generation}.json" if generation else "result.json")
@@ -123,25 +110,17 @@ class Layout:
     def results(self) -> Iterator[Path]:
         return (self.path / name for name in self._names() if _RESULT.fullmatch(name))
 
-    def reopening(self, generation: int) -> Path:
-        return self.path / f"reopened.{generation}.json"
-
     def generation(self) -> int:
-        """The last one that has begun or ended; 0: the job was never reopened."""
+        """Return the last one that has begun or ended; 0: the job was never reopened."""
         matches = map(_GENERATION.fullmatch, self._names())
         return max((int(match[1]) for match in matches if match), default=0)
 
     def _names(self) -> list[str]:
-        """Return what is in the folder, if it is there: a pipeline asks for it again and again, of
-        each of its steps.
-        """
+        """Return what is in the folder; a pipeline asks for it again and again, also before it is there."""
         try:
             return os.listdir(self.path)  # noqa: PTH208 - no path for each
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             return []
-
-    def cancel(self, generation: int) -> Path:
-        return self.path / f"cancel.{generation}.json"
 
     # Rows that are grouped by keys
 
@@ -192,22 +171,26 @@ class Logs:
 
     path: Path
 
-    @property
-    def user(self) -> Path:
-        return self.path / "user"
-
-    @property
-    def sys(self) -> Path:
-        return self.path / "sys"
-
-    @property
-    def failed_items(self) -> Path:
-        """Return the table of the items that have failed for good."""
-        return self.path / FAILED_ITEMS
-
-    @property
-    def job_report(self) -> Path:
-        return self.sys / "job_report"
+    user = _Below("user")
+    sys = _Below("sys")
+    job_report = _Below("sys/job_report")
+    failed_items = _Below(FAILED_ITEMS)
+    """The table of the items that have failed for good."""
+    warnings = _Below("warnings.txt")
+    """Warnings about the data: a line for each kind, column and file."""
+    storage = _Below("sys/storage")
+    """The calls of object stores; a file for each process that made some."""
+    stacks = _Below("sys/stacks")
+    """The stacks of workers when somebody asked for them; a file for each node."""
+    image_build = _Below("sys/image.txt")
+    """The log of the build of an image for the job's nodes, if that was done while it waited."""
+    user_errors = _Below("user/error.txt")
+    user_metrics = _Below("user/metrics")
+    """The metrics that scripts log: a folder for each node, or for each step of a pipeline (metrics.py)."""
+    user_artifacts = _Below("user/artifacts")
+    """The artifacts of MLflow that scripts log: a folder for each node, with one for each process."""
+    user_memory = _Below("user/remembered")
+    """The values that scripts remember for later tries: a folder for each node, and `.earlier` of an earlier job."""
 
     def metrics(self, begun: str) -> Path:
         return self.sys / "metrics" / begun
@@ -215,37 +198,13 @@ class Logs:
     def perf(self, node: str) -> Path:
         return self.sys / "perf" / node
 
-    @property
-    def storage(self) -> Path:
-        """Return what was asked of object stores; a file for each process that asked."""
-        return self.sys / "storage"
-
-    @property
-    def stacks(self) -> Path:
-        """Return where workers were when somebody asked; a file for each node."""
-        return self.sys / "stacks"
-
-    @property
-    def image_build(self) -> Path:
-        """Return how the image of the job's nodes was built, if that was done while it waited."""
-        return self.sys / "image.txt"
-
     def of_node(self, node: str) -> Path:
-        """Return what workers of a node log, and what their processes print."""
+        """What workers of a node log, and what their processes print."""
         return self.sys / "node" / node
 
     def errors_of_node(self, node: str) -> Path:
         """The warnings and errors among what the workers of a node log."""
         return self.sys / "error" / "node" / node
-
-    @property
-    def warnings(self) -> Path:
-        """Warnings about the data: a line for each kind, column and file."""
-        return self.path / "warnings.txt"
-
-    @property
-    def user_errors(self) -> Path:
-        return self.user / "error.txt"
 
     def user_error(self, node: str, process: str) -> Path:
         return self.user / "error" / node / f"{process}.txt"
@@ -255,21 +214,6 @@ class Logs:
 
     def stderr(self, node: str, process: str) -> Path:
         return self.user / "stderr" / node / f"{process}.stderr.txt"
-
-    @property
-    def user_metrics(self) -> Path:
-        """Return what scripts log as metrics: a folder for each node, or for each step of a pipeline (metrics.py)."""
-        return self.user / "metrics"
-
-    @property
-    def user_artifacts(self) -> Path:
-        """Return what scripts log as artifacts of MLflow: a folder for each node, with one for each process."""
-        return self.user / "artifacts"
-
-    @property
-    def user_memory(self) -> Path:
-        """Return what scripts remember for later tries: a folder for each node, and `.earlier` of an earlier job."""
-        return self.user / "remembered"
 
     def script_log(self, node: str) -> Path:
         """Return what `EntryScript().logger` writes on a node."""

@@ -70,105 +70,74 @@ def of_limit(name: str) -> list[str]:
     return [f"{AGENTS}limits}}:{name}", f"{AGENTS}limits}}:{name}:held", f"{AGENTS}limits}}:{name}:parties"]
 
 
+class _Key:
+    """A key of a job: what it begins with, the id of the job, and a name."""
+
+    def __init__(self, beginning: str, name: str) -> None:
+        self._beginning = beginning
+        self._name = name
+
+    def __get__(self, keys: JobKeys, _: type) -> str:
+        return f"{self._beginning}{keys.job_id}}}:{self._name}"
+
+
 @dataclass(frozen=True, slots=True)
 class JobKeys:
     """The keys of one job; the braces make Redis Cluster keep them on one shard."""
 
     job_id: str
 
-    def _key(self, name: str) -> str:
-        return f"{AGENTS}{self.job_id}}}:{name}"
+    job = _Key(AGENTS, "job")
+    """hash: state, generation, term, published, failure, version, progress, chooses (whether `nodes` is there),
+    paused, priority, used_up (its budget), joining (nodes that asked for it)…"""
 
-    def _reserved(self, name: str) -> str:
-        return f"{RESERVED}{self.job_id}}}:{name}"
+    leader = _Key(RESERVED, "leader")
+    """string with a time to live: the token of the process that leads the job."""
 
-    @property
-    def job(self) -> str:
-        """hash: state, generation, term, published, failure, version, progress, chooses (whether `nodes` is there),
-        paused, priority, used_up (its budget), joining (nodes that asked for it)…"""
-        return self._key("job")
+    concatenating = _Key(RESERVED, "concatenating")
+    """string with a time to live: there while a process puts the output together."""
 
-    @property
-    def leader(self) -> str:
-        """string with a time to live: the token of the process that leads the job."""
-        return self._reserved("leader")
+    ready = _Key(AGENTS, "ready")
+    """list: ids of published mini-batches that nobody holds; the leftmost is next."""
 
-    @property
-    def concatenating(self) -> str:
-        """string with a time to live: there while a process puts the output together."""
-        return self._reserved("concatenating")
+    messages = _Key(AGENTS, "messages")
+    """hash: id → message, of mini-batches that are ready or leased."""
 
-    @property
-    def ready(self) -> str:
-        """list: ids of published mini-batches that nobody holds; the leftmost is next."""
-        return self._key("ready")
+    leases = _Key(AGENTS, "leases")
+    """hash: id → stem of the token of the delivery that holds it, which is the stem and the id. A stem begins with
+    its session and '/', and no two calls that lease share one."""
 
-    @property
-    def messages(self) -> str:
-        """hash: id → message, of mini-batches that are ready or leased."""
-        return self._key("messages")
+    twins = _Key(AGENTS, "twins")
+    """hash: id → stem of the token of the first delivery, of mini-batches that were given out a second time."""
 
-    @property
-    def leases(self) -> str:
-        """hash: id → stem of the token of the delivery that holds it, which is the stem and the id. A stem begins with
-        its session and '/', and no two calls that lease share one."""
-        return self._key("leases")
+    tries = _Key(AGENTS, "tries")
+    """hash: id → failed tries. Only of mini-batches that had one."""
 
-    @property
-    def twins(self) -> str:
-        """hash: id → stem of the token of the first delivery, of mini-batches that were given out a second time."""
-        return self._key("twins")
+    lost = _Key(AGENTS, "lost")
+    """hash: id → deliveries that ended with the loss of their session. Only of mini-batches that had one."""
 
-    @property
-    def tries(self) -> str:
-        """hash: id → failed tries. Only of mini-batches that had one."""
-        return self._key("tries")
+    given_up = _Key(RESERVED, "given_up")
+    """hash: id → failed tries, of mini-batches that were lost too often, until the leader has recorded that."""
 
-    @property
-    def lost(self) -> str:
-        """hash: id → deliveries that ended with the loss of their session. Only of mini-batches that had one."""
-        return self._key("lost")
+    sessions = _Key(AGENTS, "sessions")
+    """zset: agent session → when its lease ends, ms of Redis' clock."""
 
-    @property
-    def given_up(self) -> str:
-        """hash: id → failed tries, of mini-batches that were lost too often, until the leader has recorded that."""
-        return self._reserved("given_up")
+    nodes = _Key(AGENTS, "nodes")
+    """set: the nodes that may work for the job; not there when every node may."""
 
-    @property
-    def sessions(self) -> str:
-        """zset: agent session → when its lease ends, ms of Redis' clock."""
-        return self._key("sessions")
+    at_work = _Key(AGENTS, "at_work")
+    """hash: node → JSON of what the job's workers there do, as the node said last; for people."""
 
-    @property
-    def nodes(self) -> str:
-        """set: the nodes that may work for the job; not there when every node may."""
-        return self._key("nodes")
+    setbacks = _Key(RESERVED, "setbacks")
+    """hash: kind → how many in a row; `kind:since` → when the first of them was; `mark` → how much was durable at
+    the last one (`count_setback`)."""
 
-    @property
-    def at_work(self) -> str:
-        """hash: node → JSON of what the job's workers there do, as the node said last; for people."""
-        return self._key("at_work")
+    outcomes = _Key(AGENTS, "outcomes")
+    """stream: entries for the leader, which trims it once they are in the decision log."""
 
-    @property
-    def setbacks(self) -> str:
-        """hash: kind → how many in a row; `kind:since` → when the first of them was; `mark` → how much was durable at
-        the last one (`count_setback`)."""
-        return self._reserved("setbacks")
-
-    @property
-    def outcomes(self) -> str:
-        """stream: entries for the leader, which trims it once they are in the decision log."""
-        return self._key("outcomes")
-
-    @property
-    def events(self) -> str:
-        """stream, capped: events, for those who watch the job."""
-        return self._reserved("events")
+    events = _Key(RESERVED, "events")
+    """stream, capped: events, for those who watch the job."""
 
     def all(self) -> list[str]:
         """Every key of the job, for when it is deleted."""
-        return [
-            self.job, self.leader, self.ready, self.messages, self.leases, self.twins, self.tries, self.lost,
-            self.sessions, self.nodes, self.outcomes, self.events, self.concatenating, self.setbacks,
-            self.given_up, self.at_work,
-        ]  # fmt: skip
+        return [getattr(self, name) for name, key in vars(JobKeys).items() if isinstance(key, _Key)]
