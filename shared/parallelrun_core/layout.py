@@ -66,7 +66,7 @@ class Layout:
     keys = _Below(KEYS)
     """The keys of the job's sessions; there with the first of them."""
     steps = _Below(STEPS)
-    """What was decided about the steps of a pipeline."""
+    """The decisions about the steps of a pipeline."""
     tracked_run = _Below("mlflow.json")
     """The job's run of MLflow."""
     schemas_of_workers = _Below("schemas")
@@ -89,7 +89,7 @@ class Layout:
         yield from self.schemas_of_workers.glob("schema.*.json")
 
     def warnings(self, term: int) -> Path:
-        """What a leader has found in the data that a user may not want, while it listed and cut them."""
+        """The file with what a leader has found in the data that a user may not want, while it listed and cut them."""
         return self.path / f"warnings.{term}.json"
 
     @property
@@ -132,7 +132,7 @@ class Layout:
         return self.grouped(number) / "rows"
 
     def groups(self, number: int) -> Path:
-        """Return which range of those is which group."""
+        """The file that says which range of the grouped rows is which group."""
         return self.grouped(number) / "groups.jsonl"
 
     def grouping_warnings(self, number: int) -> Path:
@@ -199,7 +199,7 @@ class Logs:
         return self.sys / "perf" / node
 
     def of_node(self, node: str) -> Path:
-        """What workers of a node log, and what their processes print."""
+        """The folder of what workers of a node log, and what their processes print."""
         return self.sys / "node" / node
 
     def errors_of_node(self, node: str) -> Path:
@@ -216,11 +216,11 @@ class Logs:
         return self.user / "stderr" / node / f"{process}.stderr.txt"
 
     def script_log(self, node: str) -> Path:
-        """Return what `EntryScript().logger` writes on a node."""
+        """The folder of what `EntryScript().logger` writes on a node."""
         return self.user / "entry_script_log" / node
 
     def script_files(self, node: str) -> Path:
-        """Return what scripts write below `logs` of their working folders; a folder for each process."""
+        """The folder of what scripts write below `logs` of their working folders; in it, a folder for each process."""
         return self.user / "files" / node
 
 

@@ -1,4 +1,4 @@
-"""What became of the times at which a schedule was due, on the volume that all services share.
+"""The log of a schedule: what became of the times at which it was due, on the volume that all services share.
 
 schedules/<name>/fires/
     <time>.json                  what became of a time at which it was due: whoever writes it first decides
@@ -27,7 +27,7 @@ _LAUNCHED: Final = ".launched"
 
 
 class FireLog:
-    """What became of the times of one schedule. Safe to share between threads and processes.
+    """The log of what became of the times of one schedule. Safe to share between threads and processes.
 
     Args:
         schedule: its name.
@@ -46,13 +46,13 @@ class FireLog:
         """
         return fire if self._add(stamp(due), fire) else self._fires.get(stamp(due))
 
-    def record_manual(self, fire: FireRecord, asked: datetime) -> None:
+    def record_manual(self, fire: FireRecord, at: datetime) -> None:
         """Record, durably, a job that somebody has asked for at a time.
 
         Raises:
             NotFound: the schedule was deleted.
         """
-        self._add(f"{_MANUAL}{stamp(asked)}-{fire.job_id}", fire)
+        self._add(f"{_MANUAL}{stamp(at)}-{fire.job_id}", fire)
 
     def find(self, due: datetime) -> FireRecord | None:
         """Return what became of a time; None: nothing yet.

@@ -315,7 +315,7 @@ class PieceText(NamedTuple):
     has_sound_quotes: bool = False
     """The master has seen that none of its quotes may have been meant otherwise."""
     byte_profile: ByteProfile | None = None
-    """Of its bytes; None: not known."""
+    """The profile of `data`, if somebody has looked at its bytes; else None."""
 
 
 class TextRecords(Records):

@@ -124,7 +124,7 @@ def _code_damaged(failure: InitFailure) -> JobFailure:
 
 
 def _input_unreadable(failure: InitFailure) -> JobFailure:
-    """Return what is wrong would be so on any node."""
+    """No other node is tried: what is wrong would be so on any of them."""
     return JobFailure(
         code=_INPUT_UNREADABLE,
         summary="An input that each worker needs whole can't be read.",
