@@ -51,6 +51,11 @@ class RequestReport:
         self._since = _now()
         self._path = Logs(logs).storage / f"{node}.{self._since.replace(':', '')}-{os.getpid()}.csv"
 
+    @property
+    def has_requests(self) -> bool:
+        """Return whether anything was asked of an object store."""
+        return bool(since(self._before))
+
     def write(self) -> None:
         """Write all of it; nothing if nothing was asked since the last time."""
         requests, counts = since(self._before), self._counts()

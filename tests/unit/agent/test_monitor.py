@@ -14,6 +14,7 @@ import pytest
 from parallelrun_agent.node import monitor
 from parallelrun_agent.node.monitor import ResourceMonitor
 from parallelrun_agent.node.usage import ProcessTable
+from tests.unit.agent.monitoring import sample_twice
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -21,10 +22,12 @@ def rows_of(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_even_a_short_job_has_one_row_in_each_table(tmp_path: Path) -> None:
-    watching = ResourceMonitor(tmp_path, 600, lambda: {"process000": os.getpid(), "gone": 2**22 + 1})
-    watching.stop()
-    (node,) = rows_of(tmp_path / "node_resource_usage.csv")
+def test_the_first_sample_and_the_last_one_have_a_row_in_each_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sample_twice(tmp_path, {"process000": os.getpid(), "gone": 2**22 + 1}, monkeypatch)
+    first, node = rows_of(tmp_path / "node_resource_usage.csv")
+    assert first["Utc Time"] < node["Utc Time"]
     assert list(node) == [
         "Utc Time", "Cpu Percent", "Memory Total (MB)", "Memory Available (MB)", "Memory Used (MB)",
         "Memory Used Percent", "Disk Io Read Count", "Disk Io Write Count", "Disk Io Read (MB)", "Disk Io Write (MB)",
@@ -38,7 +41,7 @@ def test_even_a_short_job_has_one_row_in_each_table(tmp_path: Path) -> None:
     assert 0 <= float(node["Cpu Percent"]) <= 100
     assert int(node["Page Faults"]) > int(node["Major Page Faults"]) >= 0
     assert int(node["Context Switches"]) > 0
-    (worker,) = rows_of(tmp_path / "processes_resource_usage.csv")
+    _, worker = rows_of(tmp_path / "processes_resource_usage.csv")
     assert (worker["Process"], worker["Pid"]) == ("process000", str(os.getpid()))
     assert float(worker["Memory Rss (MB)"]) > 1
     disks = rows_of(tmp_path / "node_disk_usage.csv")
@@ -51,6 +54,14 @@ def test_none_at_all_when_the_interval_is_zero(tmp_path: Path) -> None:
     watching = ResourceMonitor(tmp_path / "perf", 0, dict)
     assert threading.active_count() == before
     watching.stop()
+    assert not (tmp_path / "perf").exists()
+
+
+def test_nothing_is_written_for_a_job_that_is_over_before_the_first_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(monitor, "_FIRST_SAMPLE_S", 600.0)
+    ResourceMonitor(tmp_path / "perf", 600, dict).stop()
     assert not (tmp_path / "perf").exists()
 
 
@@ -84,9 +95,9 @@ def test_all_processes_are_written_down_and_old_hours_removed(tmp_path: Path, mo
     assert len(list(hours.iterdir())) == 4
 
 
-def test_a_folder_that_cannot_be_written_stops_nobody(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_stops_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "perf").write_text("a file where a folder should be")
-    ResourceMonitor(tmp_path / "perf", 1, lambda: {"process000": os.getpid()}).stop()
+    sample_twice(tmp_path / "perf", {"process000": os.getpid()}, monkeypatch)
 
 
 def test_a_process_is_told_by_what_it_used_since_the_last_look() -> None:

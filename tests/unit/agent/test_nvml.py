@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from parallelrun_agent.node.monitor import ResourceMonitor
 from parallelrun_agent.node.nvml import GpuMeter, GpuWatch
 from parallelrun_core.answers.nodes import NodeGpu
+from tests.unit.agent.monitoring import sample_twice
 
 GIB = 1 << 30
 UUIDS = ("GPU-aaaa", "GPU-bbbb")
@@ -97,19 +97,21 @@ def worker() -> Iterator[int]:
         process.kill()
 
 
-def test_a_worker_has_the_memory_of_all_its_processes(nvml: FakeNvml, worker: int, tmp_path: Path) -> None:
+def test_a_worker_has_the_memory_of_all_its_processes(
+    nvml: FakeNvml, worker: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     nvml.processes["GPU-aaaa"] = [
         SimpleNamespace(pid=worker, usedGpuMemory=3 << 20),
         SimpleNamespace(pid=worker, usedGpuMemory=None),
         SimpleNamespace(pid=2**22 + 1, usedGpuMemory=1 << 20),
     ]
     assert GpuMeter(["0"]).process_bytes() == {worker: 3 << 20}
-    ResourceMonitor(tmp_path, 600, lambda: {"process000": worker}, gpus=["0"]).stop()
+    sample_twice(tmp_path, {"process000": worker}, monkeypatch, gpus=["0"])
     with (tmp_path / "node_gpu_usage.csv").open(newline="") as file:
-        (gpu,) = csv.DictReader(file)
+        _, gpu = csv.DictReader(file)
     assert [gpu[name] for name in ("Gpu", "Utilization Percent", "Memory Used (MB)")] == ["0", "25", "10240.0"]
     with (tmp_path / "processes_resource_usage.csv").open(newline="") as file:
-        (row,) = csv.DictReader(file)
+        _, row = csv.DictReader(file)
     assert row["Gpu Memory (MB)"] == "3.0"
 
 
@@ -127,7 +129,7 @@ def test_where_nothing_can_be_measured_nothing_is_said(
         monkeypatch.setattr(nvml, "nvmlInit", init)
     meter = GpuMeter(["0"])
     assert (meter.can_measure, meter.uses(), dict(meter.process_bytes())) == (False, [], {})
-    ResourceMonitor(tmp_path, 600, dict, gpus=["0"]).stop()
+    sample_twice(tmp_path, {}, monkeypatch, gpus=["0"])
     assert not (tmp_path / "node_gpu_usage.csv").exists()
 
 

@@ -79,7 +79,7 @@ class ResourceMonitor:
             self._thread.start()
 
     def stop(self, *, takes_sample: bool = True) -> None:
-        """Take a last sample, and end.
+        """Take a last sample, unless the first one wasn't due yet, and end.
 
         Args:
             takes_sample: whether there is anything to say; not of a node that has never had a worker for the job.
@@ -106,8 +106,10 @@ class ResourceMonitor:
             if now >= dump_at:
                 dump_at = now + _PROCESSES_EVERY_S
                 self._dump()
-        if self._takes_last:
+        if self._takes_last and has_table:
             self._sample(kernel)
+        elif self._takes_last and self._storage is not None and self._storage.has_requests:
+            self._storage.write()
 
     def _sample(self, kernel: KernelCounters) -> None:
         now = datetime.now(UTC).isoformat(timespec="microseconds").removesuffix("+00:00")

@@ -61,12 +61,14 @@ class CappedLog:
         self._dropped += length
         return True
 
-    def close(self, *, keep_empty: bool = True) -> None:
-        """After the last writer's end. If bytes were dropped, note how many, then keep the last ones."""
+    def close(self) -> None:
+        """After the last writer's end. If bytes were dropped, note how many, then keep the last ones; a file without
+        any goes, with its folder if that is empty then."""
         try:
             size = os.fstat(self.fd).st_size
-            if not size and not keep_empty:
+            if not size:
                 self._path.unlink(missing_ok=True)
+                self._path.parent.rmdir()
             if self._dropped or size > self._limit + _TAIL_BYTES:
                 tail = os.pread(self.fd, _TAIL_BYTES, max(self._limit, size - _TAIL_BYTES))
                 dropped = self._dropped + size - self._limit - len(tail)

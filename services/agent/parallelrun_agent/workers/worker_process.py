@@ -246,10 +246,8 @@ class WorkerProcess:
         os.close(self._worker_end)
         if self.control >= 0:
             os.close(self.control)
-        for stream in self._streams[:2]:
+        for stream in self._streams:
             stream.close()
-        for stream in self._streams[2:]:
-            stream.close(keep_empty=False)
         self._user.remove(self._waiting_files)
         with suppress(OSError):  # the script has written something there
             self._script_logs.rmdir()

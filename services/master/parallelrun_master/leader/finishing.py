@@ -25,7 +25,7 @@ from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.states import JobState
 from parallelrun_master.destinations import destinations_of
 from parallelrun_master.leader.job_context import JobContext
-from parallelrun_master.leader.leftovers import JobLeftovers
+from parallelrun_master.leader.leftovers import JobLeftovers, remove_what_sessions_needed
 from parallelrun_master.leader.output_requests import OutputRequests
 from parallelrun_master.ledger.ledger import Ledger
 from parallelrun_master.outbox.entries import enqueue
@@ -174,12 +174,14 @@ class Finishing:
         if job.parent is not None:
             wake(job.redis, job.parent.job_id)
         self._wait_for_agents(_LEAVE_S)
-        self._say_who_has_left()
+        have_all_left = self._have_all_left()
         self._show_end(result.state)
         leftovers.discard()
         if result.state is JobState.COMPLETED and not result.progress.failed:
             discard(job.folder.path)
         job.registry.retire(job.job_id, term=job.queue.term)
+        if have_all_left:  # not before: the next term would still need the keys
+            remove_what_sessions_needed(job.folder.layout)
         job.log.info("job_ended", state=result.state)
 
     def _end_tracked_run(self, state: JobState) -> None:
@@ -270,7 +272,8 @@ class Finishing:
                 if self._job.state() is JobState.PROCESSING:
                     return  # Redis has forgotten that they have to leave
 
-    def _say_who_has_left(self) -> None:
+    def _have_all_left(self) -> bool:
+        """Return whether no node works for the job any more, and say so."""
         job = self._job
         with suppress(*CONNECTION_ERRORS):
             nodes = {session.rpartition("-")[0] for session in job.queue.sessions()}
@@ -278,6 +281,8 @@ class Finishing:
                 job.reports.say(f"{', '.join(sorted(nodes))} have not left the job yet.")
             elif not self._leadership.is_resigning:
                 job.reports.say("All nodes have left the job: they are free for others.")
+                return True
+        return False
 
     def _wait_for_output(self) -> Concatenated | None:
         """Ask for the output until a concatenator has made it, or that is hopeless; None when interrupted."""

@@ -6,12 +6,15 @@ because a leader must renew its lease while a store doesn't answer, and the end 
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from parallelrun_core.layout import Layout, Logs
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.stores import storage_of
 
@@ -64,6 +67,17 @@ class JobLeftovers:
         except Exception as error:
             self._log.warning("uploads_not_removed", output=self._target, error=str(error) or "no answer in time")
             return ()
+
+
+def remove_what_sessions_needed(layout: Layout) -> None:
+    """Remove the keys of a job's sessions, all of which have left, and the folders for what scripts print and write, if
+    nothing is in them. What can't be removed stays, and does no harm."""
+    shutil.rmtree(layout.keys, ignore_errors=True)
+    with suppress(OSError):
+        user = Logs(layout.logs).user
+        for folder in [*user.iterdir(), user]:
+            with suppress(OSError):  # something is in it
+                folder.rmdir()
 
 
 def _run(ask: Callable[[], Sequence[str]], answer: Future[Sequence[str]]) -> None:
