@@ -12,10 +12,12 @@ from parallelrun_core.hosting.storage_totals import StorageTotals
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.process import StopSignal, hide_memory
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.spec.shell_words import with_values
 from parallelrun_core.store.connection import without_password
 from parallelrun_core.store.fitness import wait_for_fit_redis
 from parallelrun_core.store.rq.entries import CONCATENATE
 from parallelrun_core.store.rq.workers import RqWorkers
+from parallelrun_core.store.script_texts import read_all
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -24,7 +26,10 @@ def main(argv: list[str] | None = None) -> None:
     settings = ConcatenatorSettings.from_command_line(argv)
     telemetry.configure("concatenator", log_format=settings.log_format)
     datastore_registry.use(settings.root, settings.secrets_dir)  # RQ workers are forked from this process
-    JobSpec.model_rebuild()  # else each process that is forked for a job does it anew
+    # Else each process that is forked for a job does it anew.
+    JobSpec.model_rebuild()
+    with_values("true", lambda kind, name: "")
+    read_all()
     log = telemetry.logger()
     wait_for_fit_redis(settings)
     stop, storage = StopSignal(), StorageTotals()

@@ -13,12 +13,14 @@ from parallelrun_core.folder.manifest import Closing
 from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.folder.term_log import Header
 from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
+from parallelrun_core.mltable.formats import read_steps
 from parallelrun_core.pipelines.records import StepRecord
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.shell_words import with_values
 from parallelrun_core.storage.path_rule import Places
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.nodes import NodeInfo
+from parallelrun_core.store.script_texts import read_all
 from parallelrun_core.wire.progress import Progress
 from parallelrun_master.leader.leader import Leader
 from parallelrun_master.pipelines.turn import PipelineTurn
@@ -66,4 +68,6 @@ def warm_up() -> None:
     for record in _RECORDS:
         msgspec.json.Decoder(record)
     JobSpec.model_rebuild()
+    read_steps()
+    read_all()
     with_values("true", lambda kind, name: "")

@@ -56,6 +56,8 @@ class Master:
         self._redis = connect(settings.redis_login)
         self._registry = Registry(self._redis)
         self._run_id = ""
+        self._unattended: set[str] | None = None
+        """Jobs that had no leader at the last check, and did not wait for one; None: this is the first."""
         self._skipped = SkippedJobs(settings.root)
         self._damaged_since: dict[str, float] = {}
         self._firing: Firing | None = None
@@ -116,14 +118,16 @@ class Master:
         longest = longest_ms(self._settings.leader_ms)
         unled = self._registry.without_leader(active, longest_ms=longest)
         waiting = waiting_for_leader(self._redis) if unled else ()
-        for job_id in unled:
-            if job_id in waiting:  # there may be hundreds, and all places taken
-                continue
+        unattended = [job_id for job_id in unled if job_id not in waiting]  # hundreds may wait, and all places be taken
+        before, self._unattended = self._unattended, set(unattended)
+        for job_id in unattended:
             with self._skipping_unreadable(job_id), self._ending_damaged(job_id):
                 record = JobFolder(self._settings.root, job_id).record()
                 _ = record.pipeline_spec() if record.is_pipeline else record.job_spec()  # it can be led
                 with suppress(NotFound):  # it ended between the two calls
-                    ask_for_leader(self._redis, job_id, attempt=str(self._registry.status(job_id).term))
+                    term = self._registry.status(job_id).term
+                    if term or before is None or job_id in before:  # else its first leader may just be starting
+                        ask_for_leader(self._redis, job_id, attempt=str(term))
 
     @contextmanager
     def _ending_damaged(self, job_id: str) -> Iterator[None]:

@@ -8,8 +8,9 @@ from typing import Final
 
 import msgspec
 
-from parallelrun_core.folder.records import JobRecord, Reopening
+from parallelrun_core.folder.records import Reopening
 from parallelrun_core.folder.term_log import read_term_log
+from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.costs import Spent, in_usd
 
 NAME: Final = "costs"
@@ -30,9 +31,8 @@ def spent_usd(folder: Path) -> float:
     return in_usd(sum(nano.values()))
 
 
-def budget_usd(record: JobRecord, reopenings: Sequence[Reopening]) -> float:
+def budget_usd(spec: JobSpec, reopenings: Sequence[Reopening]) -> float:
     """Return the budget of a job that counts, in US dollars: the one that it was resumed with last, or else the
     submitted one; 0: it has none."""
     later = [each.budget_usd for each in reopenings if each.budget_usd is not None]
-    budget = record.job_spec().budget
-    return later[-1] if later else budget.usd if budget is not None else 0.0
+    return later[-1] if later else spec.budget.usd if spec.budget is not None else 0.0

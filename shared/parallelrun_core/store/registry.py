@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -50,6 +50,10 @@ class JobStatus:
     is_paused: bool = False
     priority: str = ""
     """The priority that somebody has given it since; empty: the submitted one."""
+
+
+_STATES: Final[Mapping[bytes, JobState]] = {state.encode(): state for state in JobState}
+"""The states by what Redis has; a node looks up that of each active job, several times a second."""
 
 
 class ActiveJob(NamedTuple):
@@ -173,8 +177,10 @@ class Registry:
             self._expect(active)
             active, *answers = self._peek([])
         return [
-            ActiveJob(job_id.decode(), JobState(state.decode()) if state else None, ready, sessions)
-            for job_id, state, ready, sessions in zip(active, answers[::3], answers[1::3], answers[2::3], strict=True)
+            ActiveJob(job_id, _STATES.get(state), ready, sessions)
+            for job_id, state, ready, sessions in zip(
+                self._expected_ids, answers[::3], answers[1::3], answers[2::3], strict=True
+            )
         ]
 
     def is_first_to_join(self, job_id: str) -> bool:
@@ -192,7 +198,8 @@ class Registry:
         return bool(is_known and requests == 1)
 
     def _expect(self, active: list[bytes]) -> None:
-        jobs = [JobKeys(job_id.decode()) for job_id in active]
+        self._expected_ids = [job_id.decode() for job_id in active]
+        jobs = [JobKeys(job_id) for job_id in self._expected_ids]
         named = [keys.ACTIVE_JOBS, *(key for job in jobs for key in (job.job, job.ready, job.sessions, job.nodes))]
         self._expected = active
         self._peek = QuickScript(self._redis, script(self._redis, "peek"), named, [self._node])

@@ -12,6 +12,7 @@ from parallelrun_core.errors import Conflict, NotFound
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import Closing
 from parallelrun_core.folder.records import JobRecord, Reopening
+from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.states import JobState
@@ -32,6 +33,7 @@ class JobContext:
     """A job in one term, complete from the beginning: `recover()` makes it.
 
     Args:
+        spec: the record's.
         reopening: the last one; None in the first generation.
     """
 
@@ -41,6 +43,7 @@ class JobContext:
         leadership: Leadership,
         folder: JobFolder,
         record: JobRecord,
+        spec: JobSpec,
         *,
         ledger: Ledger,
         reports: Reports,
@@ -55,7 +58,7 @@ class JobContext:
         self.job_id = folder.job_id
         self.folder = folder
         self.record = record
-        self.spec = record.job_spec()
+        self.spec = spec
         self.parent = record.parent
         self.path_rule = folder.path_rule(record)
         self.ledger = ledger

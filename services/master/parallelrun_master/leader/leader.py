@@ -176,7 +176,15 @@ class Leader:
     def _lead(self) -> Stage:
         """Continue where earlier terms have ended; returns how this one does."""
         with self._reports() as reports:
-            job = recover(self._redis, self._leadership, self._folder, self._record, reports, lost=self._lost)
+            job = recover(
+                self._redis,
+                self._leadership,
+                self._folder,
+                self._record,
+                self._spec,
+                reports=reports,
+                lost=self._lost,
+            )
             self._lost = []
             finishing = Finishing(job, self._settings)
             result = self._leadership.recorded_end()

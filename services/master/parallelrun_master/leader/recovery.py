@@ -12,6 +12,7 @@ from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import Closing, last_closing, read_length
 from parallelrun_core.folder.records import JobRecord, Reopening
 from parallelrun_core.plurals import counted
+from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.outcome import LostRows
 from parallelrun_master.leader.job_context import JobContext
 from parallelrun_master.leadership import Leadership
@@ -33,13 +34,15 @@ def recover(
     leadership: Leadership,
     folder: JobFolder,
     record: JobRecord,
-    reports: Reports,
+    spec: JobSpec,
     *,
+    reports: Reports,
     lost: Sequence[LostRows] = (),
 ) -> JobContext:
     """Read what earlier terms have decided; returns the job, to be continued from there.
 
     Args:
+        spec: the record's.
         lost: rows that are not what was committed: what was decided with them has to be run again.
 
     Raises:
@@ -52,12 +55,13 @@ def recover(
     queue.generation = reopening.generation if reopening is not None else 0
     if queue.published_generation() > queue.generation:
         raise CorruptLog(f"{folder.layout.reopening(queue.published_generation())} is missing")
-    ledger = _open_ledger(leadership, folder, record, reports, reopenings, lost=lost)
+    ledger = _open_ledger(leadership, folder, spec, reports, reopenings, lost=lost)
     job = JobContext(
         redis,
         leadership,
         folder,
         record,
+        spec,
         ledger=ledger,
         reports=reports,
         warnings=JobWarnings.open(folder.path, leadership.queue.term, ledger.decided, reports.mask),
@@ -75,7 +79,7 @@ def recover(
 def _open_ledger(
     leadership: Leadership,
     folder: JobFolder,
-    record: JobRecord,
+    spec: JobSpec,
     reports: Reports,
     reopenings: Sequence[Reopening],
     *,
@@ -87,9 +91,9 @@ def _open_ledger(
         folder.path, queue, queue.term, reports.tries, ErrorGroups(reports.mask), generation=queue.generation,
         lost=lost, retries_items=any(each.retry_items for each in reopenings),
     )  # fmt: skip
-    ledger.progress.budget_usd = budget_usd(record, reopenings)
+    ledger.progress.budget_usd = budget_usd(spec, reopenings)
     leadership.durable_before = ledger.decided.count
-    if (size := record.job_spec().size).unit == "rows":
+    if (size := spec.size).unit == "rows":
         ledger.decided.typical_items = size.number or 1
     for each in reopenings:  # a retry that was interrupted is still to be done
         if each.retry_failed:

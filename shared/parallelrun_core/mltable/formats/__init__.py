@@ -8,6 +8,7 @@ three modules.
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Final
@@ -17,6 +18,7 @@ from parallelrun_core.mltable.read_step import ReadStep
 _COMPRESSED: Final = (".gz", ".zip", ".bz2", ".xz", ".zst", ".snappy")
 
 
+@cache
 def read_steps() -> dict[str, type[ReadStep]]:
     """The read steps of all kinds, by the names that users write."""
     steps: list[type[ReadStep]] = [
