@@ -7,6 +7,7 @@ workers go on. What they return is stored, and reported when Redis is back, unle
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 from parallelrun_agent.environments.image_python import ImagePython
 from parallelrun_agent.heartbeats import Heartbeats
@@ -48,7 +49,7 @@ class Agent:
         self._loop = EventLoop()
         self._orphans = Orphans()
         self._jobs: dict[str, NodeJob] = {}
-        stage = StagePlace(settings.cache_folder, settings.stage_bytes)
+        stage = StagePlace(settings.cache_folder, settings.stage_bytes, are_jobs_apart=bool(settings.uids))
         gpus = GpuPool(find_gpus(settings.gpus))
         python = ImagePython.find(user=settings.builder_user(owner="")) if settings.image else None
         permits = PermitServer(settings.root, settings.redis_login, settings.node)
@@ -67,6 +68,8 @@ class Agent:
         if settings.uids:
             check_and_restrict()
             open_ways(settings.root, settings.local_folder, WorkerUser(settings.uids.first))
+            with suppress(OSError):  # before a job could, where it is below /tmp
+                settings.cache_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def stop(self, *_: object) -> None:
         """Finish what runs, return the rest, leave. Safe to call from a signal handler."""

@@ -18,6 +18,7 @@ from parallelrun_agent.environments.cache import check_cache
 from parallelrun_agent.environments.job_python import JobPython
 from parallelrun_agent.loop import EventLoop
 from parallelrun_agent.settings import AgentSettings
+from parallelrun_agent.staging.place import StagePlace
 from parallelrun_agent.users.choice import Uids
 from parallelrun_agent.users.places import make_output
 from parallelrun_agent.users.worker_user import SAME_USER, WorkerUser
@@ -105,6 +106,17 @@ def test_a_cache_that_others_could_replace_is_refused(tmp_path: Path) -> None:
         check_cache(above / "cache")
     above.chmod(0o1777)  # as /tmp: nobody can replace what is another's
     check_cache(above / "cache")
+
+
+@needs_root
+def test_nothing_is_staged_where_a_job_could_replace_it(tmp_path: Path) -> None:
+    tmp_path.chmod(0o1777)
+    (tmp_path / "cache-1").mkdir()
+    os.chown(tmp_path / "cache-1", JOB.uid, JOB.uid)  # which a job has made before its agent
+    place = StagePlace(tmp_path / "cache-1" / "parallelrun", 0, are_jobs_apart=True)
+    for stage in (lambda: place.cache, lambda: place.make_tree("job_x", JOB)):
+        with pytest.raises(PermissionError, match=f"cache-1 belongs to user {JOB.uid}"):
+            stage()
 
 
 @needs_root

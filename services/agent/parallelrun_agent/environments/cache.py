@@ -47,7 +47,7 @@ def check_cache(folder: Path) -> None:
         raise PermissionError(f"{reason}; {_CACHE_ADVICE}")
 
 
-_CACHE_ADVICE: Final = "environments are kept there: give the agent a folder of its own with --cache-dir"
+_CACHE_ADVICE: Final = "what jobs use is kept there: give the agent a folder of its own with --cache-dir"
 
 
 class InUse:

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from parallelrun_agent.environments.cache import check_cache
 from parallelrun_agent.staging.cache import StageCache
 from parallelrun_agent.staging.crash_recovery import LockedFolder
 from parallelrun_agent.users.places import let_through
@@ -26,23 +27,31 @@ class StagePlace:
         folder: the node's cache folder. Trees are in it, too: what is in them are links into the cache.
         max_bytes: what may be kept there; 0: half of what is free, and of what is kept there, when the first job
             needs it.
+        are_jobs_apart: whether workers are other users, who must not put anything in the folder's place.
     """
 
-    def __init__(self, folder: Path, max_bytes: int) -> None:
+    def __init__(self, folder: Path, max_bytes: int, *, are_jobs_apart: bool = False) -> None:
         self._folder = folder
         self._max_bytes = max_bytes
+        self._are_jobs_apart = are_jobs_apart
 
     @cached_property
     def cache(self) -> StageCache:
         """The cache.
 
         Raises:
-            OSError: it can't be created, or belongs to somebody else.
+            OSError: it can't be created, or somebody else could put something into it, or in its place.
         """
+        return StageCache(self._own_folder, self._max_bytes)
+
+    @cached_property
+    def _own_folder(self) -> Path:
         self._folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+        if self._are_jobs_apart:
+            check_cache(self._folder)
         if self._folder.stat().st_uid != os.geteuid():
             raise OSError(f"{self._folder} belongs to another user: give this agent another --cache-dir")
-        return StageCache(self._folder, self._max_bytes)
+        return self._folder
 
     def make_tree(self, job_id: str, user: WorkerUser) -> Path:
         """The folder for what is staged for a job, which its workers can read.
@@ -61,7 +70,7 @@ class StagePlace:
     @cached_property
     def _trees(self) -> Path:
         """The folder of this agent's trees, locked while it lives; those of dead agents are removed."""
-        above = self._folder / "staged"
+        above = self._own_folder / "staged"
         above.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
         with LockedFolder(above):  # or another agent could take the new one for abandoned
             for tree in above.iterdir():
