@@ -147,11 +147,12 @@ def check_swapped(api: httpx.Client, url: str, outputs: Path, target: Path) -> N
             mine.replace(shown_one)
 
     with ThreadPoolExecutor(1) as swapping:
-        swapping.submit(swap)
+        swaps = swapping.submit(swap)
         try:
             answers = [api.get(url, params={"path": "swapped.csv"}, timeout=60) for _ in range(6)]
         finally:
             is_over.set()
+        swaps.result()
     assert not [each.text for each in answers if "hunter2" in each.text]
 
 
