@@ -172,6 +172,8 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "people.owners": (Step("parallelrun_api.people.person:Person.may_change", always(True)),),
     # That names in a zip are paths below its folder.
     "zips.names": (Step("parallelrun_core.code.snapshots:relative_parts", stand_ins.without_what_leads_up),),
+    # That a zip of code has files only, and not too much of them.
+    "zips.members": (Step("parallelrun_core.code.snapshots:_members_of", stand_ins.members_as_they_are),),
     # That people change only what is their own.
     "api.ownership": (Step("parallelrun_api.people.access:Access.check", nothing_later),),
     # That tokens below the root folder are those that the API has put there.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -183,6 +183,13 @@ def created_by_name(folder: Path, _: Any) -> int:
 def without_what_leads_up(text: str) -> tuple[str, ...]:
     """Take a name in a zip for another one, below its folder."""
     return tuple(part for part in text.split("/") if part not in ("", ".."))
+
+
+def members_as_they_are(archive: Any, _: Any) -> Iterator[tuple[tuple[str, ...], int, Any]]:
+    """Unpack all of a zip, whatever it is and however much, below its folder."""
+    for member in archive.infolist():
+        with archive.open(member) as file:
+            yield without_what_leads_up(member.filename), 0, file
 
 
 def line_as_it_came(line: Any) -> Any:
