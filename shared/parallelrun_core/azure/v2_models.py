@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr, field_validator
 
@@ -16,7 +16,12 @@ Threshold = Annotated[StrictInt, Field(ge=-1, le=_INT_MAX)]
 Count = Annotated[StrictInt, Field(ge=1, le=_INT_MAX)]
 LITERAL_TYPES = ("number", "integer", "string", "boolean")
 MODEL_TYPES = ("custom_model", "mlflow_model", "triton_model")
-TYPES = ("uri_folder", "uri_file", "mltable", *MODEL_TYPES, *LITERAL_TYPES)
+DataType = Literal[
+    "uri_folder", "uri_file", "mltable", "custom_model", "mlflow_model", "triton_model", "number", "integer", "string",
+    "boolean",
+]  # fmt: skip
+"""The type of an input or output."""
+TYPES = get_args(DataType)
 
 
 class V2RetrySettings(DocumentPart):
@@ -116,13 +121,7 @@ class V2Pipeline(LabelledJob):
 class GivenInput(DocumentPart):
     """An input, given with its path or declared by a component."""
 
-    type: (
-        Literal[
-            "uri_folder", "uri_file", "mltable", "custom_model", "mlflow_model", "triton_model",
-            "number", "integer", "string", "boolean",
-        ]
-        | None
-    ) = None  # fmt: skip
+    type: DataType | None = None
     path: StrictStr | None = None
     mode: Literal["ro_mount", "download", "direct", "eval_mount", "eval_download"] | None = None
     path_on_compute: StrictStr | None = None
@@ -152,13 +151,7 @@ class GivenInput(DocumentPart):
 class GivenOutput(DocumentPart):
     """An output, given with its path or declared by a component."""
 
-    type: (
-        Literal[
-            "uri_folder", "uri_file", "mltable", "custom_model", "mlflow_model", "triton_model",
-            "number", "integer", "string", "boolean",
-        ]
-        | None
-    ) = None  # fmt: skip
+    type: DataType | None = None
     path: StrictStr | None = None
     mode: Literal["rw_mount", "mount", "upload", "direct"] | None = None
     is_control: bool | None = None

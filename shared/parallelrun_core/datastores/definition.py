@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Final, Literal, get_args
 
-from pydantic import Field, StrictBool, TypeAdapter, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, StrictBool, TypeAdapter, ValidationInfo, field_validator
 
 from parallelrun_core.described import Strict
 from parallelrun_core.untrusted.addresses import Reach, is_literal_of
@@ -26,6 +26,23 @@ _ACCOUNT_PATTERN: Final = r"^[a-z0-9]{3,24}$"
 _SUFFIX: Final = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+")
 _SUFFIX_OF_AZURE: Final = "core.windows.net"
 _MAX: Final = 1024
+
+
+def _server(url: str) -> str:
+    """Return the URL of a server without a '/' at its end; empty if none is given.
+
+    Raises:
+        ValueError: it isn't one, or has more in it than it takes to reach the server.
+    """
+    if not url:
+        return ""
+    origin = canonical_origin(url)
+    if is_literal_of(origin.partition("://")[2], Reach.MACHINE):
+        raise ValueError("must not be an address where only machines themselves have business")
+    return origin
+
+
+_Server = Annotated[str, AfterValidator(_server), Field(max_length=_MAX)]
 
 
 class Credentials(Strict):
@@ -69,17 +86,12 @@ class S3Datastore(_Definition):
 
     type: Literal["s3"]
     bucket: str = Field(pattern=_BUCKET_PATTERN, examples=["images"])
-    endpoint: str = Field(default="", max_length=_MAX, examples=["https://minio.example.com:9000"])
+    endpoint: _Server = Field(default="", examples=["https://minio.example.com:9000"])
     """URL of the server; by default Amazon's, or what the node's environment says (`AWS_ENDPOINT_URL`)."""
     region: str = Field(default="", max_length=64, pattern=r"^[a-z0-9-]*$")
     """By default what the node's environment says."""
     path_style: StrictBool = True
     """True if the bucket is in the path of a URL; else it is part of the server's name."""
-
-    @field_validator("endpoint")
-    @classmethod
-    def _is_a_server(cls, value: str) -> str:
-        return _server(value)
 
     @property
     def place(self) -> str:
@@ -91,13 +103,8 @@ class GcsDatastore(_Definition):
 
     type: Literal["gcs"]
     bucket: str = Field(pattern=_BUCKET_PATTERN, examples=["images"])
-    endpoint: str = Field(default="", max_length=_MAX)
+    endpoint: _Server = ""
     """URL of another server that speaks its protocol."""
-
-    @field_validator("endpoint")
-    @classmethod
-    def _is_a_server(cls, value: str) -> str:
-        return _server(value)
 
     @property
     def place(self) -> str:
@@ -172,17 +179,3 @@ OF_TYPE: Final[dict[str, type[Datastore]]] = {
     get_args(model.model_fields["type"].annotation)[0]: model for model in get_args(Datastore)
 }
 ANY: Final[TypeAdapter[Any]] = TypeAdapter(Annotated[Datastore, Field(discriminator="type")])
-
-
-def _server(url: str) -> str:
-    """The URL of a server without a '/' at its end; empty if none is given.
-
-    Raises:
-        ValueError: it isn't one, or has more in it than it takes to reach the server.
-    """
-    if not url:
-        return ""
-    origin = canonical_origin(url)
-    if is_literal_of(origin.partition("://")[2], Reach.MACHINE):
-        raise ValueError("must not be an address where only machines themselves have business")
-    return origin
