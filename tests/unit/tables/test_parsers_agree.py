@@ -93,6 +93,24 @@ def _shown(value: Any) -> tuple[type, str]:
     return type(value), repr(value + 0 if isinstance(value, float) else value)
 
 
+def read_whole(
+    text: str,
+    *kinds: Kind,
+    multi_line: bool = False,
+    empty_as_string: bool = False,
+    rules: tuple[str, bool] | None = None,
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """An example of a text with columns of these kinds, which is read as one block."""
+    return example(
+        table=(text, Schema([f"c{at}" for at in range(len(kinds))], list(kinds))),
+        multi_line=multi_line,
+        empty_as_string=empty_as_string,
+        block=4 << 20,
+        wide=1,
+        rules=rules,
+    )
+
+
 @pytest.mark.parametrize("parser", FAST)
 @given(
     table=tables(),
@@ -102,113 +120,20 @@ def _shown(value: Any) -> tuple[type, str]:
     wide=st.sampled_from([1, 512]),
     rules=st.sampled_from(RULES),
 )
-@example(
-    table=('5,"x\n', Schema(["a", "b"], [KINDS[0], KINDS[2]])),
-    multi_line=True,
-    empty_as_string=False,
-    block=4 << 20,
-    wide=1,
-    rules=None,
-)
-@example(
-    table=('5,"x', Schema(["a", "b"], [KINDS[0], KINDS[2]])),
-    multi_line=False,
-    empty_as_string=False,
-    block=4 << 20,
-    wide=1,
-    rules=None,
-)
-@example(
-    table=('"x\ny"\nz\n', Schema(["a"], [KINDS[2]])),
-    multi_line=False,
-    empty_as_string=False,
-    block=4 << 20,
-    wide=1,
-    rules=None,
-)
-@example(
-    table=('\n\r\n"x\r\ny"\r\n\nz', Schema(["a"], [KINDS[2]])),
-    multi_line=True,
-    empty_as_string=False,
-    block=4 << 20,
-    wide=1,
-    rules=None,
-)
-@example(
-    table=('"x"\n"', Schema(["a"], [KINDS[2]])),
-    multi_line=True,
-    empty_as_string=False,
-    block=4 << 20,
-    wide=1,
-    rules=None,
-)
-@example(
-    table=("9007199254740993\n5.0\n", Schema(["a"], [KINDS[0]])),
-    multi_line=False,
-    empty_as_string=False,
-    block=4 << 20,
-    wide=1,
-    rules=None,
-)
-@example(
-    table=("1e30\n9007199254740993\n", Schema(["a"], [KINDS[0]])),
-    multi_line=False,
-    empty_as_string=False,
-    block=4 << 20,
-    wide=1,
-    rules=None,
-)
-@example(
-    table=('1,"5', Schema(["a", "b"], KINDS[:2])),
-    multi_line=True,
-    empty_as_string=False,
-    block=4 << 20,
-    wide=1,
-    rules=None,
-)
-@example(
-    table=('1,"5\n', Schema(["a", "b"], KINDS[:2])),
-    multi_line=False,
-    empty_as_string=False,
-    block=4 << 20,
-    wide=1,
-    rules=None,
-)
-@example(
-    table=("\n", Schema(["a"], [KINDS[2]])), multi_line=False, empty_as_string=True, block=4 << 20, wide=1, rules=None
-)
-@example(
-    table=('"",', Schema(["a", "b"], [KINDS[2]] * 2)),
-    multi_line=False,
-    empty_as_string=False,
-    block=4 << 20,
-    wide=1,
-    rules=None,
-)
-@example(
-    table=("0\n0\n", Schema(["a"], [KINDS[8]])),
-    multi_line=False,
-    empty_as_string=False,
-    block=4 << 20,
-    wide=1,
-    rules=("keep", True),
-)
-@example(
-    table=("-0\n", Schema(["a"], [KINDS[7]])),
-    multi_line=False,
-    empty_as_string=False,
-    block=4 << 20,
-    wide=1,
-    rules=("keep", True),
-)
-@example(
-    table=('-0,x\n0x1F,"007"\n', Schema(["a", "b"], [KINDS[0]] * 2)),
-    multi_line=False,
-    empty_as_string=False,
-    block=4 << 20,
-    wide=1,
-    rules=("keep", True),
-)
+@read_whole('5,"x\n', KINDS[0], KINDS[2], multi_line=True)
+@read_whole('5,"x', KINDS[0], KINDS[2])
+@read_whole('"x\ny"\nz\n', KINDS[2])
+@read_whole('\n\r\n"x\r\ny"\r\n\nz', KINDS[2], multi_line=True)
+@read_whole('"x"\n"', KINDS[2], multi_line=True)
+@read_whole("9007199254740993\n5.0\n", KINDS[0])
+@read_whole("1e30\n9007199254740993\n", KINDS[0])
+@read_whole('1,"5', KINDS[0], KINDS[1], multi_line=True)
+@read_whole('1,"5\n', KINDS[0], KINDS[1])
+@read_whole("\n", KINDS[2], empty_as_string=True)
+@read_whole('"",', KINDS[2], KINDS[2])
+@read_whole("0\n0\n", KINDS[8], rules=("keep", True))
+@read_whole("-0\n", KINDS[7], rules=("keep", True))
+@read_whole('-0,x\n0x1F,"007"\n', KINDS[0], KINDS[0], rules=("keep", True))
 @settings(deadline=None, max_examples=150)
 def test_a_fast_parser_finds_what_the_grammar_does(
     *,
