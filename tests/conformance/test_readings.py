@@ -278,7 +278,8 @@ OPTION_VALUES: dict[str, tuple[str, object]] = {
     "append_row_dataframe_header": ("True", True), "append_row_safe_output": ("true", True),
     "rank_mini_batch_count": ("4", 4), "nice": ("5", 5),
     "rate_limits": ("openai,other", ("openai", "other")), "budget_usd": ("50", Budget(usd=50)),
-    "mini_batch_format": ("arrow", "arrow"), "on_failure": ("isolate", "isolate"), "fail_fast": ("True", True),
+    "mini_batch_format": ("arrow", "arrow"), "string_dtype": ("pandas", "pandas"), "on_failure": ("isolate", "isolate"),
+    "fail_fast": ("True", True),
 }  # fmt: skip
 
 

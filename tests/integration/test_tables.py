@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from parallelrun_core.folder.records import JobResult
@@ -103,6 +104,21 @@ def test_a_table_is_handed_over_and_returned_in_the_form_that_the_job_says(
     )  # fmt: skip
     rows = [json.loads(line) for line in cluster.output(completed(cluster, job))]
     assert rows == [{"number": number, "text": text_of(number)} for number in range(ROWS)]
+
+
+@pytest.mark.parametrize("string_dtype, dtype, null", [("pandas", "str", "nan"), ("object", "object", "None")])
+def test_texts_of_a_table_have_the_dtype_that_the_job_says(
+    cluster: Cluster, string_dtype: str, dtype: str, null: str
+) -> None:
+    if str(pd.Series([""]).dtype) != "str":
+        pytest.skip("this pandas makes objects of texts")
+    folder = cluster.home / f"texts-{dtype}"
+    folder.mkdir()
+    (folder / "a.csv").write_text("number,text\n1,x\n2,\n")
+    inputs: dict[str, object] = {"data": {"path": str(folder), "transformations": ["read_delimited"]}}
+    script = "def run(mini_batch):\n    return [f'{mini_batch.text.dtype} {text}' for text in mini_batch.text]\n"
+    job = cluster.submit(script, inputs=inputs, string_dtype=string_dtype)
+    assert cluster.output(completed(cluster, job)) == [f"{dtype} x", f"{dtype} {null}"]
 
 
 def test_a_file_of_type_mltable_is_read_as_the_job_says(cluster: Cluster) -> None:

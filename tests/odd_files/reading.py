@@ -116,8 +116,10 @@ class _Tables:
         self._is_arrow = is_arrow
         records = json.loads(Layout(folder).inputs.read_bytes()) if load_plans(folder) else []
         self._found = DataWarnings()
+        form = "arrow" if is_arrow else "pandas"
         self._tables = [
-            Table(record, str(Layout(folder).schema(number)), self._found) for number, record in enumerate(records)
+            Table({**record, "mini_batch_format": form}, str(Layout(folder).schema(number)), self._found)
+            for number, record in enumerate(records)
         ]
 
     def rows(self, described: DescribedMiniBatch) -> Iterator[Row]:

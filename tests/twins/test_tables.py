@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from parallelrun_core.spec import data_defaults
 from parallelrun_master.planning import input_cuts, record_scan
 from parallelrun_worker.rows import arrow
 from parallelrun_worker.rows.returned_columns import ReturnedColumns
@@ -22,6 +23,7 @@ from parallelrun_worker.tables import (
     sniffing,
     table,
     text,
+    text_dtype,
     text_format,
     unpacking,
 )
@@ -46,6 +48,7 @@ from tests.unit.tables import test_quotes as quotes
 from tests.unit.tables import test_ragged as ragged
 from tests.unit.tables import test_round_trips as round_trips
 from tests.unit.tables import test_silent_changes as changes
+from tests.unit.tables import test_text_dtype as text_dtypes
 from tests.unit.tables import test_values as values
 from tests.unit.worker import test_rows_of_objects as rows
 
@@ -191,6 +194,20 @@ def test_steps_of_arrow_that_see_texts_in_place_of_values_are_found(
     monkeypatch.setattr(TextFormat, "has_texts_of_values", always(False))
     with expect_failure():
         arrow_rows.test_arrow_rows_after_steps_are_those_of_pandas("read_delimited", "filter of mixed", tmp_path)
+
+
+def test_other_values_that_become_texts_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """With the dtype of texts for columns in which numbers are among them."""
+    monkeypatch.setattr(text_dtype, "_TEXTS", ("string", "empty", "mixed", "mixed-integer"))
+    with expect_failure():
+        text_dtypes.test_texts_after_steps_are_those_that_stand_there_as_objects("read_json_lines", "none", tmp_path)
+
+
+def test_tables_of_mltable_files_in_another_dtype_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the defaults of our own form for all inputs of its jobs."""
+    monkeypatch.setattr(data_defaults, "_has_mltable", always(False))
+    with expect_failure():
+        text_dtypes.test_the_dtype_of_texts_is_decided_when_a_job_is_read({"b": text_dtypes.MLTABLE}, "object")
 
 
 def test_bytes_of_no_text_that_are_read_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ _FAMILY: Final = "amlbi_"
 _PROMPT_FLOW_HINT: Final = "which takes the field `output` out of each row: run() returns that itself here"
 _IN_FULL_ONLY: Final = (
     "resume_from", "rank_mini_batch_count", "in_flight", "mini_batches_in_flight", "rate_limits", "budget_usd",
-    "mini_batch_format", "on_failure", "fail_fast",
+    "mini_batch_format", "string_dtype", "on_failure", "fail_fast",
 )  # fmt: skip
 """A job with one of these does something else than the same job without it."""
 
@@ -139,6 +139,7 @@ OPTIONS: Final[dict[str, Option]] = {
     "rate_limits": Option("rate_limits", _names),
     "budget_usd": Option("budget", _budget),
     "mini_batch_format": Option("mini_batch_format", _one_of("pandas", "arrow", "polars", "pandas_pyarrow")),
+    "string_dtype": Option("string_dtype", _one_of("pandas", "object")),
     "on_failure": Option("on_failure", _one_of("isolate", "mini_batch")),
     "fail_fast": Option("fail_fast", _truth),
     "nice": Option("nice", _integer(-20, 19)),

@@ -21,6 +21,7 @@ from parallelrun_core.mltable.steps import KeepColumns, RowStep, Skip, Take
 FILES: Final = "files"
 """The kind of an input that is a list of files, and no table."""
 PANDAS: Final = "pandas"
+OBJECT: Final = "object"
 _CRC: Final = "crc32"
 FORMAT_LIBRARIES: Final[dict[str, tuple[str, ...]]] = {
     PANDAS: (),
@@ -75,6 +76,8 @@ class InputPlan(msgspec.Struct, kw_only=True):
     """The first row and the end of the rows that `skip` and `take` leave; None: all, or the reader counts them."""
     mini_batch_format: str = PANDAS
     """The form in which run() gets rows of a table."""
+    string_dtype: str = OBJECT
+    """The dtype of its texts in pandas: `object`, as in jobs of earlier releases, or `pandas`, which that one makes."""
     tail: int | None = None
     """The first step before which the rows of all files must be together, since one of them counts rows that are known
     only once they are read; the number of steps if there is none."""

@@ -20,7 +20,7 @@ from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.mltable.document import FILE_NAME as TABLE_FILE
 from parallelrun_core.mltable.document import MLTable, load_mltable
 from parallelrun_core.mltable.formats import step_for
-from parallelrun_core.mltable.input_plan import PANDAS, InputPlan
+from parallelrun_core.mltable.input_plan import OBJECT, PANDAS, InputPlan
 from parallelrun_core.mltable.partition_format import parse_partition_format
 from parallelrun_core.mltable.read_step import ReadStep
 from parallelrun_core.mltable.steps import (
@@ -64,6 +64,7 @@ def plan_inputs(spec: JobSpec, rule: PathRule | None = None, *, fetches: bool = 
         try:
             plan = plan_input(name, data_input, keys, unit=spec.size.unit, rule=rule, fetches=fetches)
             _set_format(plan, spec.mini_batch_format)
+            plan.string_dtype = spec.string_dtype or OBJECT
             plans.append(plan)
         except InvalidInput as error:
             problems += error.problems

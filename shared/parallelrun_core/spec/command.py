@@ -33,7 +33,7 @@ DEFAULTS: Final[Mapping[str, Any]] = {
 }
 """Fields of a job spec whose default is this with a command."""
 _OF_SCRIPTS: Final = (
-    "program_arguments", "input_data", "mini_batch_size", "mini_batch_format", "partition_keys",
+    "program_arguments", "input_data", "mini_batch_size", "mini_batch_format", "string_dtype", "partition_keys",
     "append_row_file_name", "append_row_to", "append_row_separator", "append_row_dataframe_header",
     "append_row_safe_output", "append_row_columns",
     "append_row_objects", "empty_output", "error_threshold", "allowed_failed_percent", "mini_batches_in_flight",

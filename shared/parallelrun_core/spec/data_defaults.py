@@ -19,6 +19,8 @@ class DataDefaults(NamedTuple):
 
     inputs: Mapping[str, str]
     """Defaults of each input that the job cuts."""
+    tables: Mapping[str, str]
+    """Defaults of a job whose inputs are tables."""
     rows: Mapping[str, str]
     """Defaults of a job that writes rows."""
     on_failure: str
@@ -29,12 +31,14 @@ class DataDefaults(NamedTuple):
 
 OWN: Final = DataDefaults(
     inputs={"hidden_files": "skip", "litter_files": "skip"},
+    tables={"string_dtype": "pandas"},
     rows={"append_row_columns": "name", "append_row_objects": "refuse", "empty_output": "complete"},
     on_failure="isolate",
     fail_fast=True,
 )
 AZURE: Final = DataDefaults(
     inputs={"hidden_files": "skip", "litter_files": "warn"},
+    tables={"string_dtype": "object"},
     rows={"append_row_columns": "position", "append_row_objects": "text", "empty_output": "fail"},
     on_failure="mini_batch",
     fail_fast=False,
@@ -62,6 +66,9 @@ def with_data_defaults(spec: JobSpec, defaults: DataDefaults) -> JobSpec:
         )
     inputs = {name: _complete(data_input, defaults.inputs) for name, data_input in spec.data_inputs()}
     changes: dict[str, Any] = {"inputs": {**spec.inputs, **inputs}} if inputs else {}
+    if spec.reads_tables:
+        table_defaults = AZURE.tables if _has_mltable(spec) else defaults.tables
+        changes |= {name: value for name, value in table_defaults.items() if not getattr(spec, name)}
     if spec.writes_rows:
         changes |= {name: value for name, value in defaults.rows.items() if not getattr(spec, name)}
     if not spec.on_failure:
@@ -78,8 +85,11 @@ def _on_failure(spec: JobSpec, default: str) -> str:
     can't be.
     """
     is_whole = spec.partition_keys or spec.rank_mini_batch_count or spec.command or spec.mini_batches_in_flight != 1
-    is_azure = any(each.type == "mltable" for _, each in spec.data_inputs())
-    return AZURE.on_failure if is_whole or is_azure else default
+    return AZURE.on_failure if is_whole or _has_mltable(spec) else default
+
+
+def _has_mltable(spec: JobSpec) -> bool:
+    return any(each.type == "mltable" for _, each in spec.data_inputs())
 
 
 def _complete(data_input: Input, defaults: Mapping[str, str]) -> Input:

@@ -95,6 +95,8 @@ class JobSpec(Strict):
     """Files for each `run()`, or `auto`: 10 s of them. Of a table, `500kb` or `rows:500`. Not set: 10 or 1 MiB."""
     mini_batch_format: Literal["pandas", "arrow", "polars", "pandas_pyarrow"] = "pandas"
     """The form of a table's rows for `run()`: pandas, a pyarrow table, Polars, or pandas with types of Arrow."""
+    string_dtype: Literal["", "pandas", "object"] = ""
+    """The dtype of texts in tables for pandas: `pandas`, which that library itself makes, or `object`, with `None`."""
     partition_keys: tuple[str, ...] = ()
     """The keys of which each combination of values is a mini-batch; not together with `mini_batch_size`."""
 
@@ -306,6 +308,11 @@ class JobSpec(Strict):
     @property
     def writes_rows(self) -> bool:
         return self.output_action == "append_row"
+
+    @property
+    def reads_tables(self) -> bool:
+        """Return whether `run()` gets rows, as far as the job says how its inputs are read."""
+        return any(each.type == "mltable" or each.transformations for _, each in self.data_inputs())
 
     @property
     def has_threshold(self) -> bool:

@@ -58,13 +58,12 @@ def _of_data(spec: JobSpec) -> Iterator[tuple[str, str]]:
         if spec.on_failure == "isolate":
             yield "on_failure", "with rank_mini_batch_count, a mini-batch has no items that could be run apart"
         return
-    is_table = any(each.type == "mltable" or each.transformations for _, each in spec.data_inputs())
-    if not is_table:
+    if not spec.reads_tables:
         for name in _set(spec, ("mini_batch_format",)):
             yield name, "no input is a table: run() gets the paths of files"
     cut = {name for name, _ in spec.data_inputs()}
     for name, each in spec.input_paths():
-        fields = ("litter_files", *_OF_TABLES) if name not in cut else () if is_table else _OF_TABLES
+        fields = ("litter_files", *_OF_TABLES) if name not in cut else () if spec.reads_tables else _OF_TABLES
         why = "it is for tables, and this input is a list of files" if name in cut else "this input isn't cut"
         yield from ((f"inputs/{name}/{field}", why) for field in _set_of_input(each, fields))
 

@@ -23,6 +23,7 @@ unpacking.py   the content of compressed files
 charsets.py    where a text is not in its encoding, and which one to write
 schema.py      columns and types, frozen in the job folder
 inference.py   what type a column has, from its first values
+text_dtype.py  the dtype of columns of texts, as the job says
 conversion.py  columns of text to columns of a type
 
 For delimited text:

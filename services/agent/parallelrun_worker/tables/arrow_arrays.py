@@ -16,7 +16,8 @@ from parallelrun_worker.tables.values import ColumnValues
 ANY: Kind = {"kind": "any"}
 _PLAIN = ("string", "boolean", "floating", "bytes", "decimal", "date", "datetime", "time")
 """What `pandas.api.types.infer_dtype` calls values which are all of one type that Arrow has."""
-_TYPED = ("int", "float", "bool", "datetime")
+TYPED = ("int", "float", "bool", "datetime")
+"""The kinds of columns that aren't texts."""
 
 
 def arrow_of(frame: Any, kinds: dict[str, Kind]) -> Any:
@@ -131,7 +132,7 @@ def kept_in_arrow(column: Any, kind: Kind, values: ColumnValues | None) -> Any:
     """
     import pyarrow as pa
 
-    if pa.types.is_string(column.type) and kind["kind"] not in _TYPED:
+    if pa.types.is_string(column.type) and kind["kind"] not in TYPED:
         return column
     if pa.types.is_int64(column.type) or (pa.types.is_boolean(column.type) and "odd" not in kind):
         return column

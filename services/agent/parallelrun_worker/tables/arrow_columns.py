@@ -126,7 +126,7 @@ def converted(column: Any, kind: Kind, values: ColumnValues | None = None) -> An
         return _whole(column)
     if not pa.types.is_string(column.type):
         return column.to_numpy(zero_copy_only=False)
-    return _READERS.get(kind["kind"], _objects)(column, kind, values)
+    return _READERS.get(kind["kind"], _texts)(column, kind, values)
 
 
 def _note_words(column: Any, values: ColumnValues) -> None:
@@ -137,8 +137,13 @@ def _note_words(column: Any, values: ColumnValues) -> None:
         values.note_all(first, values.kind["example"], "and the like were read as true and false", present)
 
 
-def _objects(texts: Any, _kind: Kind, _values: ColumnValues | None) -> Any:
-    return text_objects(texts)
+def _texts(texts: Any, _kind: Kind, values: ColumnValues | None) -> Any:
+    return texts_of_arrow(texts, None if values is None else values.text_dtype)
+
+
+def texts_of_arrow(texts: Any, dtype: Any) -> Any:
+    """A column of texts (an Arrow ChunkedArray, also of dictionaries) as an array of this dtype; None: of objects."""
+    return text_objects(texts) if dtype is None else dtype.__from_arrow__(texts)
 
 
 def text_objects(texts: Any) -> Any:

@@ -8,8 +8,9 @@ share a line or go on in the next one, empty lines, whole numbers that a float r
 from typing import Any
 
 from parallelrun_worker.tables.arrow_arrays import with_null_for_nan
-from parallelrun_worker.tables.arrow_columns import converted, may_be_inexact
+from parallelrun_worker.tables.arrow_columns import converted, may_be_inexact, texts_of_arrow
 from parallelrun_worker.tables.assembling import frame_of
+from parallelrun_worker.tables.inference import Kind
 from parallelrun_worker.tables.records import NotPlain
 from parallelrun_worker.tables.schema import Schema
 
@@ -118,16 +119,23 @@ def _without_times(type_: Any) -> Any:
     return type_
 
 
-def frame_of_table(table: Any, schema: Schema) -> Any:
-    """Such a table as a DataFrame."""
+def frame_of_table(table: Any, schema: Schema, text_dtype: Any = None) -> Any:
+    """Such a table as a DataFrame.
+
+    Args:
+        text_dtype: that of columns of texts; None: they are objects.
+    """
+    columns = [_column(column, kind, text_dtype) for column, kind in zip(table.columns, schema.kinds, strict=True)]
+    return frame_of(schema.names, [column if _is_own(column) else column.copy() for column in columns])
+
+
+def _column(column: Any, kind: Kind, text_dtype: Any) -> Any:
     import numpy as np
     import pyarrow as pa
 
-    columns = [
-        np.full(len(table), None, dtype=object) if pa.types.is_null(column.type) else converted(column, kind)
-        for column, kind in zip(table.columns, schema.kinds, strict=True)
-    ]
-    return frame_of(schema.names, [column if _is_own(column) else column.copy() for column in columns])
+    if pa.types.is_null(column.type):
+        return np.full(len(column), None, dtype=object)
+    return texts_of_arrow(column, text_dtype) if pa.types.is_string(column.type) else converted(column, kind)
 
 
 def _is_own(column: Any) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import nullcontext
 from typing import Any
 
-from parallelrun_worker.tables.arrow_columns import FEW, text_objects
+from parallelrun_worker.tables.arrow_columns import FEW, texts_of_arrow
 from parallelrun_worker.tables.assembling import frame_of
 from parallelrun_worker.tables.conversion import as_objects
 from parallelrun_worker.tables.parquet_footer import check_footer
@@ -106,19 +106,20 @@ def read_streams(data: bytes) -> Any:
     return pa.concat_tables(tables)
 
 
-def to_frame(table: Any, *, is_exact: bool = False, repeating: Collection[str] = ()) -> Any:
+def to_frame(table: Any, *, is_exact: bool = False, repeating: Collection[str] = (), text_dtype: Any = None) -> Any:
     """An Arrow table as pandas 2 would have it: texts are objects, and their nulls are None.
 
     Args:
+        text_dtype: another dtype of texts, as a newer pandas would have it.
         is_exact: whole numbers beside nulls that a float may not have exactly are columns `Int64` or `UInt64`.
         repeating: columns of texts that were read as dictionaries.
     """
     names = table.column_names
     texts = [place for place, type_ in enumerate(table.schema.types) if _is_text(type_) or names[place] in repeating]
     frame = (table.drop_columns([names[place] for place in texts]) if texts else table).to_pandas(ignore_metadata=True)
-    if texts:  # which pandas 3 would leave in Arrow's memory
+    if texts:  # of which older releases of pyarrow make objects, and newer ones what pandas does
         columns = {name: frame[name] for name in frame.columns}
-        columns |= {names[place]: text_objects(table.column(place)) for place in texts}
+        columns |= {names[place]: texts_of_arrow(table.column(place), text_dtype) for place in texts}
         frame = frame_of(names, [columns[name] for name in names])
     for place, column in enumerate(table.columns if is_exact else ()):
         if _would_be_rounded(column):
@@ -126,7 +127,7 @@ def to_frame(table: Any, *, is_exact: bool = False, repeating: Collection[str] =
         elif _holds_rounded(column):
             frame.isetitem(place, _own_objects(column))
     for place, dtype in enumerate(frame.dtypes):
-        if str(dtype) in ("str", "string"):
+        if text_dtype is None and str(dtype) in ("str", "string"):
             frame.isetitem(place, as_objects(frame.iloc[:, place]))
     return frame
 

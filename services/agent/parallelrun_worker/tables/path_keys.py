@@ -5,6 +5,7 @@ from typing import Any
 
 from parallelrun_worker.tables.conversion import as_dates, convert
 from parallelrun_worker.tables.inference import Kind, infer_exactly, infer_kind
+from parallelrun_worker.tables.text_dtype import as_texts, text_dtype_of
 
 
 class PathKeys:
@@ -62,9 +63,11 @@ class PathKeys:
         column = pd.Series([value] * len(index), index=index, dtype=object)
         if name == self._plan["partition"]["date"]:
             return as_dates(column, {"formats": [self._plan["partition"]["date_format"]]})
-        if not in_front or (self._keeps and value is not None and not _fits(value, self.kinds()[name])):
+        if in_front and self._keeps and value is not None and not _fits(value, self.kinds()[name]):
             return column
-        return convert(column, self.kinds()[name])
+        column = convert(column, self.kinds()[name]) if in_front else column
+        is_text = not in_front or self.kinds()[name]["kind"] == "string"
+        return as_texts(column, text_dtype_of(self._plan)) if is_text else column
 
     def kinds(self) -> dict[str, Kind]:
         """Return what the parts of the paths are, if the format comes before the step that reads (reference §4.4)."""

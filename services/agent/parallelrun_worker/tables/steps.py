@@ -5,6 +5,7 @@ from typing import Any
 
 from parallelrun_worker.tables.conversion import as_objects, convert
 from parallelrun_worker.tables.data_warnings import DataWarning
+from parallelrun_worker.tables.text_dtype import as_texts, is_text_dtype, with_objects
 from parallelrun_worker.tables.values import EXACT_IN_FLOAT, ColumnValues, OddValues, Values
 
 EXTRACT = "extract_columns_from_partition_format"
@@ -93,13 +94,15 @@ def _converted(frame: Any, conversions: list[dict[str, Any]], values: Values | N
         kind = conversion["type"]
         for name in selected(frame, conversion["columns"]):
             declared = None if values is None else values.of_column(name, {**kind, "declared": True})
-            columns[name] = _as_kind(columns[name], kind, declared)
+            if kind["kind"] != "string" or not is_text_dtype(columns[name].dtype):
+                columns[name] = _as_kind(with_objects(columns[name]), kind, declared)
     return type(frame)(columns, index=frame.index, copy=False)
 
 
 def _as_kind(column: Any, kind: dict[str, Any], values: ColumnValues | None) -> Any:
     if kind["kind"] == "string":
-        return as_objects(column).map(text_of)
+        texts = _texts_of(column)
+        return texts if values is None else as_texts(texts, values.text_dtype)
     if kind["kind"] == "datetime":
         if column.dtype.kind == "M":
             return column
@@ -108,7 +111,7 @@ def _as_kind(column: Any, kind: dict[str, Any], values: ColumnValues | None) -> 
     elif kind["kind"] in ("int", "float") and column.dtype.kind == "b":
         return column.astype("int64" if kind["kind"] == "int" else "float64")
     if column.dtype.kind != "O" and kind["kind"] in ("bool", "datetime"):
-        column = as_objects(column).map(text_of)
+        column = _texts_of(column)
     if values is None or (column.dtype.kind != "O" and (kind["kind"] != "int" or _are_exact(column))):
         return convert(column, kind)
     if kind["kind"] == "int" and column.dtype.kind in "iu":
@@ -116,6 +119,13 @@ def _as_kind(column: Any, kind: dict[str, Any], values: ColumnValues | None) -> 
     texts = [value if isinstance(value, str) else text_of(value) for value in as_objects(column)]
     values.kind = {**values.kind, **kind}
     return values.column(texts).set_axis(column.index)
+
+
+def _texts_of(column: Any) -> Any:
+    """Each value of a column as a text, in a column of objects."""
+    import pandas as pd
+
+    return pd.Series([text_of(value) for value in as_objects(column)], index=column.index, dtype=object)
 
 
 def _are_exact(column: Any) -> bool:
@@ -189,7 +199,7 @@ def _value(frame: Any, expression: Any) -> Any:
 
 def _column(frame: Any, name: str) -> Any:
     _check_column(frame, name)
-    return frame[name]
+    return with_objects(frame[name])
 
 
 def _check_column(frame: Any, name: str) -> None:

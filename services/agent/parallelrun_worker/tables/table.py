@@ -15,6 +15,7 @@ from parallelrun_worker.tables.path_keys import PathKeys
 from parallelrun_worker.tables.plan_records import completed
 from parallelrun_worker.tables.steps import COUNTING, EXTRACT, apply_step, check_kept, warning_of
 from parallelrun_worker.tables.table_format import Piece, TableFormat, UnreadableFile, named
+from parallelrun_worker.tables.text_dtype import as_texts
 from parallelrun_worker.tables.together import together
 from parallelrun_worker.tables.values import Values
 
@@ -82,7 +83,7 @@ class Table:
 
     def _pin(self, frame: Any) -> None:
         if len(frame) > self._pinned[0]:
-            columns = (frame.iloc[::_PINNED_EACH, at] for at, dtype in enumerate(frame.dtypes) if dtype.kind == "O")
+            columns = (frame.iloc[::_PINNED_EACH, at] for at, dtype in enumerate(frame.dtypes) if dtype == "object")
             self._pinned = len(frame), [text for column in columns for text in column if type(text) is str]
 
     @contextmanager
@@ -147,14 +148,18 @@ class Table:
             frame = self.path_keys.add_to(frame, path, in_front=True)
             self.warn_of_path(path)
         if self.includes_path:
-            frame.insert(0, PATH, path)
-            frame[PATH] = frame[PATH].astype(object)
+            frame.insert(0, PATH, self._paths(path, frame.index))
         for step in steps:
             if step["step"] == EXTRACT:
                 frame = self.path_keys.add_to(frame, path, in_front=False)
             elif step["step"] not in COUNTING:  # the master has left out what they leave out
                 frame = self._applied(frame, step, salt, path)
         return frame
+
+    def _paths(self, path: str, index: Any) -> Any:
+        import pandas as pd
+
+        return as_texts(pd.Series([path] * len(index), index=index, dtype=object), self.format.text_dtype)
 
     def warn_of_path(self, path: str) -> None:
         """Warn of what stands in a path and became something else in its column."""
@@ -191,6 +196,8 @@ class Table:
     def warned(self, apply: Callable[[Values | None], Any], path: str) -> Any:
         """The rows of a file after `apply`; it gets the rules for odd values, of which a warning then tells."""
         values = Values("null", is_exact=False) if self._plan["read"].get("has_exact_integers") else None
+        if values is not None:
+            values.text_dtype = self.format.text_dtype
         rows = apply(values)
         for odd_value in values.found.values() if values is not None else ():
             self.format.warnings.add(warning_of(odd_value, path))

@@ -7,12 +7,14 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 from parallelrun_worker.tables.arrow_arrays import arrow_of
 from parallelrun_worker.tables.data_warnings import DataWarnings
 from parallelrun_worker.tables.elsewhere import AskedFiles, Place, StagedFiles
 from parallelrun_worker.tables.inference import Kind
+from parallelrun_worker.tables.text_dtype import text_dtype_of
 
 Open = Callable[..., Any]
 Piece = tuple[Any, ...]
@@ -109,6 +111,11 @@ class TableFormat(ABC):
         self.open: Open = _opener(plan)
         self.warnings = DataWarnings()
         """About the rows that are read; who makes a `Table` may give it another one."""
+
+    @cached_property
+    def text_dtype(self) -> Any:
+        """The dtype of columns of texts; None: they are objects."""
+        return text_dtype_of(self.plan)
 
     def staged_at(self, places: dict[str, Place]) -> None:
         """Set where the files of the next pieces are, if they are staged."""

@@ -195,7 +195,9 @@ class TextFormat(TableFormat):
         """Return how values are read that are odd for their column; None: as earlier releases did."""
         if not self.options.get("has_exact_integers"):
             return None
-        return Values(self.options["on_mismatch"], is_exact=self.options["inference"] == "exact")
+        values = Values(self.options["on_mismatch"], is_exact=self.options["inference"] == "exact")
+        values.text_dtype = self.text_dtype
+        return values
 
     def warn(self, values: Values | None, path: str) -> None:
         """Warn of the odd values that were not kept."""

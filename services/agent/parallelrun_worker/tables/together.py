@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from parallelrun_worker.tables.conversion import as_objects
+from parallelrun_worker.tables.text_dtype import is_text_dtype, with_objects
 from parallelrun_worker.tables.values import EXACT_IN_FLOAT, int_column
 
 
@@ -17,6 +18,7 @@ def together(frames: Sequence[Any]) -> Any:
 
     if len(frames) == 1:
         return frames[0]
+    frames = _with_same_texts(frames)
     names = [name for name in frames[0].columns if any(_is_large(frame, name) for frame in frames)]
     names += [
         name
@@ -30,6 +32,18 @@ def together(frames: Sequence[Any]) -> Any:
             values = [value for frame in frames for value in _values_of(frame, name)]
             whole[name] = _column(values)
     return whole
+
+
+def _with_same_texts(frames: Sequence[Any]) -> Sequence[Any]:
+    """The frames with texts as objects in columns that are objects in one of them, which may hold other values."""
+    dtypes = [(name, dtype) for frame in frames for name, dtype in frame.dtypes.items()]
+    names = {name for name, dtype in dtypes if dtype == "object"}
+    names &= {name for name, dtype in dtypes if is_text_dtype(dtype)}
+    if not names:
+        return frames
+    return [
+        frame.assign(**{name: with_objects(frame[name]) for name in frame.columns if name in names}) for frame in frames
+    ]
 
 
 def _is_large(frame: Any, name: str) -> bool:

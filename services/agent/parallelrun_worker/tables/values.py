@@ -104,6 +104,8 @@ class Values:
         """What bytes the text has that is read; None: not known."""
         self.may_hold_newlines = True
         """False: a parser that takes no text with a quote that is never closed has found no value with a newline."""
+        self.text_dtype: Any = None
+        """The dtype of columns of texts; None: they are objects."""
 
     def note(self, odd_value: OddValues) -> None:
         """Note some odd values; of the same column and rule, the first stays."""
@@ -123,6 +125,7 @@ class ColumnValues:
         self.kind = kind
         self._reads = _READERS.get(kind["kind"])
         self.is_exact = owner.is_exact
+        self.text_dtype = owner.text_dtype
         self.is_flagged = "odd" in kind
         """Most of its values are odd; see `inference`."""
 

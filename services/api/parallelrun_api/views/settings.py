@@ -24,8 +24,8 @@ _GROUPS: Final[dict[Group, tuple[str, ...]]] = {
     ),
     "parallel": (
         "compute", "priority", "instance_count", "max_concurrency_per_instance", "max_concurrency", "mini_batch_size",
-        "mini_batch_format", "partition_keys", "rank_mini_batch_count", "mini_batches_in_flight", "in_flight",
-        "workers_per_gpu", "gpus_per_worker", "speculative_execution", "look_ahead", "nice",
+        "mini_batch_format", "string_dtype", "partition_keys", "rank_mini_batch_count", "mini_batches_in_flight",
+        "in_flight", "workers_per_gpu", "gpus_per_worker", "speculative_execution", "look_ahead", "nice",
     ),
     "inputs": ("inputs", "input_data"),
     "outputs": (

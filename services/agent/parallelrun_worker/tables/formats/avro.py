@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 
 from parallelrun_worker.tables.elsewhere import read_range
 from parallelrun_worker.tables.table_format import Piece, Records, TableFormat
+from parallelrun_worker.tables.text_dtype import put_text_dtype
 from parallelrun_worker.tables.values import int_column
 
 _MOST_HEADERS = 100
@@ -24,6 +25,7 @@ _DTYPES = {
 }  # fmt: skip
 """Of columns whose values are no objects of Python, by their type in the schema."""
 _DTYPES_WITH_NULLS = {"int32": "float64", "int64": "float64", "bool": "object"}
+_TEXTS = ("string", "enum", _UUID)
 _OBJECTS = ("int-date", "int-time-millis", "long-time-micros", _UUID)
 """The others whose values are not those of the plain type."""
 
@@ -60,7 +62,9 @@ class AvroFormat(TableFormat):
         columns = {
             name: _column([row[name] for row in rows], kind, is_exact=is_exact) for name, kind in self._kinds.items()
         }
-        return pd.DataFrame(columns, index=range(len(rows)))
+        frame = pd.DataFrame(columns, index=range(len(rows)))
+        put_text_dtype(frame, (name for name, kind in self._kinds.items() if kind in _TEXTS), self.text_dtype)
+        return frame
 
     def _blocks(self, piece: Piece) -> Iterable[Any]:
         import fastavro

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any, BinaryIO
 
 from parallelrun_worker.tables import by_arrow
-from parallelrun_worker.tables.arrow_arrays import arrow_of
+from parallelrun_worker.tables.arrow_arrays import TYPED, arrow_of
 from parallelrun_worker.tables.conversion import convert
 from parallelrun_worker.tables.elsewhere import read_range, read_some, size_of
 from parallelrun_worker.tables.heads import FileHead, HeadRules, read_head
@@ -23,6 +23,7 @@ from parallelrun_worker.tables.sniffing import Encoding, first_width
 from parallelrun_worker.tables.splitting import requoted_records, row_begin, split_records
 from parallelrun_worker.tables.table_format import Piece
 from parallelrun_worker.tables.text import as_utf8, encoding_of, without_end_mark
+from parallelrun_worker.tables.text_dtype import put_text_dtype
 from parallelrun_worker.tables.text_format import SAMPLE_BYTES, PieceText, Sampled, TextFormat
 from parallelrun_worker.tables.values import Values
 
@@ -123,10 +124,16 @@ class DelimitedFormat(TextFormat):
         schema, empty_as_string = self.schema(), self.options["empty_as_string"]
         names = header_names(header) if self._by_name else []
         if not self._by_name or (not self._differs and schema.has_order_of(names)):
-            return read(data, schema, grammar, empty_as_string=empty_as_string, values=values)
-        by_header = Schema(names, [schema.kind_of(name) for name in names])
-        frame = read_delimited(data, by_header, grammar, empty_as_string=empty_as_string, values=values)
-        return _united(frame, schema)
+            rows = read(data, schema, grammar, empty_as_string=empty_as_string, values=values)
+        else:
+            by_header = Schema(names, [schema.kind_of(name) for name in names])
+            rows = _united(
+                read_delimited(data, by_header, grammar, empty_as_string=empty_as_string, values=values), schema
+            )
+        if self.text_dtype is not None:  # the parser has made it only of texts that it knows as Arrow's
+            texts = [name for name in rows.columns if schema.kind_of(name)["kind"] not in TYPED]
+            put_text_dtype(rows, texts, self.text_dtype)
+        return rows
 
     def head(self, path: str, file: BinaryIO) -> FileHead:
         head = self._heads.get(path)

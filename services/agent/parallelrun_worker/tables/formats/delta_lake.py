@@ -10,6 +10,7 @@ from parallelrun_worker.tables.conversion import convert
 from parallelrun_worker.tables.inference import STRING, Kind
 from parallelrun_worker.tables.parquet_rows import ArrowRecords, read_for_frame, read_rows, read_streams, to_frame
 from parallelrun_worker.tables.table_format import Piece, Records, TableFormat
+from parallelrun_worker.tables.text_dtype import put_text_dtype
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _DATES: Kind = {"kind": "datetime", "formats": ["%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M:%S.%f"]}
@@ -58,8 +59,12 @@ class DeltaLakeFormat(TableFormat):
 
     def _whole(self, rows: Any, path: str, repeating: Collection[str] = ()) -> Any:
         is_exact = bool(self.options.get("has_exact_integers"))
-        frame = to_frame(_with_missing(rows, self.options), is_exact=is_exact, repeating=repeating)
-        return _with_partitions(frame, path, self.plan)
+        rows = _with_missing(rows, self.options)
+        frame = to_frame(rows, is_exact=is_exact, repeating=repeating, text_dtype=self.text_dtype)
+        frame = _with_partitions(frame, path, self.plan)
+        texts = (name for name, kind in self.options["partitions"].items() if kind not in _KINDS)
+        put_text_dtype(frame, texts, self.text_dtype)
+        return frame
 
 
 def _with_missing(table: Any, read: dict[str, Any]) -> Any:

@@ -19,6 +19,7 @@ from parallelrun_worker.tables.schema import Schema
 from parallelrun_worker.tables.sniffing import Encoding
 from parallelrun_worker.tables.table_format import Piece
 from parallelrun_worker.tables.text import as_utf8, owned_bytes
+from parallelrun_worker.tables.text_dtype import put_text_dtype
 from parallelrun_worker.tables.text_format import SAMPLE_BYTES, BadLine, PieceText, TextFormat
 from parallelrun_worker.tables.values import MOST_DIGITS, Values
 
@@ -68,8 +69,11 @@ class JsonLinesFormat(TextFormat):
         schema = self.schema()
         if values is not None:
             with suppress(NotPlain):
-                return frame_of_table(read_table(data, schema), schema)
-        return _frame_of([each for _, each in _lines(data, drop_invalid=self._drop_invalid)], schema, values)
+                return frame_of_table(read_table(data, schema), schema, self.text_dtype)
+        frame = _frame_of([each for _, each in _lines(data, drop_invalid=self._drop_invalid)], schema, values)
+        texts = (name for name, kind in zip(schema.names, schema.kinds, strict=True) if kind["kind"] == "string")
+        put_text_dtype(frame, texts, self.text_dtype)
+        return frame
 
     def arrow(self, piece: Piece) -> Any:
         text = self.text(piece)

@@ -22,7 +22,7 @@ class ParquetFormat(TableFormat):
 
     def frame(self, piece: Piece) -> Any:
         rows, repeating = read_for_frame(piece, self._columns(piece[0]), self.open)
-        return to_frame(rows, is_exact=self._is_exact, repeating=repeating)
+        return to_frame(rows, is_exact=self._is_exact, repeating=repeating, text_dtype=self.text_dtype)
 
     def records(self, piece: Piece) -> Records:
         return ArrowRecords(read_rows(piece, self._columns(piece[0]), self.open), self._frame_of)
@@ -40,7 +40,7 @@ class ParquetFormat(TableFormat):
         return False
 
     def _frame_of(self, rows: Any) -> Any:
-        return to_frame(rows, is_exact=self._is_exact)
+        return to_frame(rows, is_exact=self._is_exact, text_dtype=self.text_dtype)
 
     @property
     def _is_exact(self) -> bool:
