@@ -58,22 +58,24 @@ def write_job(home: Path, folder: Path) -> Path:
 
 def from_nothing(job: Path, out: Path) -> Figures:
     """The whole command: interpreter, Redis, services, the job, and the end of them all."""
-    return _measure([str(Path(sys.executable).parent / "parallelrun"), "run", str(job), "--output", str(out)])
+    return measure([str(Path(sys.executable).parent / "parallelrun"), "run", str(job), "--output", str(out)])
 
 
 def import_line() -> Figures:
     """The imports in one process."""
-    return _measure([sys.executable, "-c", IMPORTS])
+    return measure([sys.executable, "-c", IMPORTS])
 
 
-def _measure(command: Sequence[str]) -> Figures:
+def measure(command: Sequence[str]) -> Figures:
+    """The time of a command, and the CPU of all processes that it has started."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    before, began = _cpu_of_ended_children(), time.perf_counter()
+    before, began = cpu_of_ended_children(), time.perf_counter()
     subprocess.run(command, check=True, timeout=_WITHIN_S, stdout=subprocess.DEVNULL, env=environment)
-    return {"wall_s": time.perf_counter() - began, "cpu_s": _cpu_of_ended_children() - before}
+    return {"wall_s": time.perf_counter() - began, "cpu_s": cpu_of_ended_children() - before}
 
 
-def _cpu_of_ended_children() -> float:
+def cpu_of_ended_children() -> float:
+    """CPU seconds of all processes that this one has started, directly or not, and that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -89,8 +91,8 @@ def main(size: Size) -> dict[str, object]:
             "from nothing": lambda: from_nothing(job, home / f"out-{next(numbers)}"),
             "import line": import_line,
         }
-        for measure in systems.values():
-            measure()  # files are in the page cache from now on, for both
+        for run in systems.values():
+            run()  # files are in the page cache from now on, for both
         found = Comparison(systems).run(rounds)
     print(found.table())
     return {

@@ -3,7 +3,8 @@
 32 images in a mini-batch, two workers, one thread of torch in each, on CPUs. The loop is `multiprocessing.Pool` with
 two processes, each of which loads the network when it starts. `wall_to_loop` counts from the first image to the last
 row, with the network loaded in both; `whole_to_loop` has starting, too: a job from its submission on a warm cluster,
-the loop from the start of its processes. `memory_over_loop_mb` is the memory of all processes together (the sum of
+the loop from the start of its processes. `cpu_to_loop` is of the same whole: in both, the CPU of processes that start,
+import torch and load the network is counted. `memory_over_loop_mb` is the memory of all processes together (the sum of
 their Pss, sampled in a round of its own) beyond that of the loop's.
 
 Needs torch and pillow, which ParallelRun doesn't: without them there is nothing to measure. At full size, Ray and
@@ -63,13 +64,13 @@ def images(count: int) -> Path:
 
 def run_loop(work: list[list[str]]) -> Figures:
     """Two processes that take one mini-batch after the other."""
-    started = time.perf_counter()
+    cpu, started = cpu_seconds([os.getpid()]), time.perf_counter()
     with multiprocessing.get_context("spawn").Pool(WORKERS, initializer=image_model.model) as pool:
         pool.map(image_model.classify, [work[0][:1]] * 2 * WORKERS, chunksize=1)
-        cpu, began = cpu_seconds([os.getpid()]), time.perf_counter()
+        began = time.perf_counter()
         rows = [row for rows in pool.imap_unordered(image_model.classify, work, chunksize=1) for row in rows]
         ended = time.perf_counter()
-        used = cpu_seconds([os.getpid()]) - cpu
+        used = cpu_seconds([os.getpid()]) - cpu  # with the start of the pool, as a job has that of its workers
     if len({row.partition(" ")[0] for row in rows}) != sum(map(len, work)):
         raise RuntimeError(f"the loop has {len(rows):,} rows")
     return {"wall_s": ended - began, "cpu_s": used, "whole_s": ended - started}
