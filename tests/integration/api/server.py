@@ -32,6 +32,7 @@ from parallelrun_core.wire.outcome import Failure, Outcome
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState, NodeState
 from tests.redis_server import SECRETS
+from tests.service_template import ForkedService, can_be_forked, service_template
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -66,18 +67,20 @@ class ApiServer:
     ) -> None:
         self.root = root
         module = ["tests.twins.launch", without, "parallelrun_api.main"] if without else ["parallelrun_api"]
-        self._command = [
-            *run_by, sys.executable, "-m", *module, "--port", "0", "--root", str(root), "--redis-url", redis_url,
+        self._flags = [
+            "--port", "0", "--root", str(root), "--redis-url", redis_url,
             *(["--allow-volatile-redis"] if volatile else []),
             *(["--insecure"] if insecure and "--token" not in flags else []), *flags,
         ]  # fmt: skip
+        self._command = [*run_by, sys.executable, "-m", *module, *self._flags]
+        self._may_be_forked = not run_by and not without
         self._env = {**os.environ, "PARALLELRUN_REDIS_SECRET": SECRETS[Role.API], **(env or {})}
         self._lines: queue.Queue[dict[str, Any]] = queue.Queue()
         self._reader: threading.Thread | None = None
         self.log: list[dict[str, Any]] = []
         self.raw_log: list[str] = []
         self.port = 0
-        self.process: subprocess.Popen[str] | None = None
+        self.process: subprocess.Popen[bytes] | ForkedService | None = None
 
     def __enter__(self) -> Self:
         self.start()
@@ -89,20 +92,27 @@ class ApiServer:
 
     def start(self) -> None:
         """Start the process, and don't wait for it."""
-        self.process = subprocess.Popen(self._command, stderr=subprocess.PIPE, text=True, env=self._env, cwd=ROOT)
-        self._reader = threading.Thread(target=self._read, args=(self.process,), daemon=True)
+        log_fd, write_fd = os.pipe()
+        try:
+            if self._may_be_forked and can_be_forked(self._env):
+                self.process = service_template().start("parallelrun_api.main", self._flags, self._env, write_fd)
+            else:
+                self.process = subprocess.Popen(self._command, stderr=write_fd, env=self._env, cwd=ROOT)
+        finally:
+            os.close(write_fd)
+        self._reader = threading.Thread(target=self._read, args=(log_fd,), daemon=True)
         self._reader.start()
 
-    def _read(self, process: subprocess.Popen[str]) -> None:
-        assert process.stderr is not None
-        for line in process.stderr:
-            self.raw_log.append(line)
-            try:
-                entry = json.loads(line)
-            except ValueError:
-                entry = {"action": "not json", "line": line}
-            self.log.append(entry)
-            self._lines.put(entry)
+    def _read(self, log_fd: int) -> None:
+        with open(log_fd, encoding="utf-8") as lines:
+            for line in lines:
+                self.raw_log.append(line)
+                try:
+                    entry = json.loads(line)
+                except ValueError:
+                    entry = {"action": "not json", "line": line}
+                self.log.append(entry)
+                self._lines.put(entry)
 
     def wait_for(self, action: str, timeout_s: float = 20.0, **fields: object) -> dict[str, Any]:
         """The next line of the log with this action and these fields."""
@@ -127,10 +137,8 @@ class ApiServer:
         """Wait until the process has ended, and return its exit code."""
         assert self.process is not None
         assert self._reader is not None
-        assert self.process.stderr is not None
         code = self.process.wait(20)
         self._reader.join()
-        self.process.stderr.close()
         return code
 
     def get(self, target: str) -> tuple[int, str, bytes]:
