@@ -227,7 +227,7 @@ def _waits(
     return Waits(reader)
 
 
-def _context_of(request: Request) -> Context:
+async def _context_of(request: Request) -> Context:  # a plain function would be called in another thread
     return cast(Context, request.app.state.context)
 
 

@@ -35,20 +35,23 @@ def launch(redis: Redis, root: Path, record: JobRecord) -> None:
     register(redis, folder)
 
 
-def register(redis: Redis, folder: JobFolder) -> None:
+def register(redis: Redis, folder: JobFolder, *, new: JobRecord | None = None) -> None:
     """Make an accepted job known to Redis and ask for a leader, unless it has gone on already.
+
+    Args:
+        new: what was submitted, of a job that the caller has just created: that it has not gone on needs no look then.
 
     Raises one of `CONNECTION_ERRORS` when Redis is away.
     """
     from parallelrun_core.store.rq.wake import ask_for_leader  # RQ takes long to import, and a server starts without it
 
     registry = Registry(redis)
-    if folder.result() is None and registry.state(folder.job_id) in (None, JobState.QUEUED):
-        record = folder.record()
+    if new or (folder.result() is None and registry.state(folder.job_id) in (None, JobState.QUEUED)):
+        record = new or folder.record()
         output, generation = claim_of(folder, record), folder.generation()
         orders = effective_control(folder, record).orders
         registry.add_job(folder.job_id, submitted=record.submitted, output=output, generation=generation, orders=orders)
-        ask_for_leader(redis, folder.job_id)
+        ask_for_leader(redis, folder.job_id, is_new=new is not None)
 
 
 def claim_of(folder: JobFolder, record: JobRecord) -> str | None:

@@ -52,13 +52,16 @@ class PathChecks:
         """Return what a job that the person of the request submits now may use."""
         return PathRule(self.root, seen_places(self.places))
 
-    def check(self, spec: JobSpec, *, has_zip: bool) -> None:
+    def check(self, spec: JobSpec, *, has_zip: bool, rule: PathRule | None = None) -> None:
         """Make sure that a job can read its inputs and code and can write its output.
+
+        Args:
+            rule: what `rule()` returns, if the caller has asked for it.
 
         Raises:
             InvalidInput: with one problem for each wrong path.
         """
-        rule = self.rule()
+        rule = rule or self.rule()
         code = _code(rule, spec, has_zip=has_zip)
         limits = _limits(self.root, spec)
         Problems([*code, *_inputs(rule, spec), *_outputs(rule, spec), *_packages(rule, spec), *limits]).check()

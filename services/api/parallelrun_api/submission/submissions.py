@@ -54,6 +54,7 @@ from parallelrun_core.intake.prepared import JOB_ID, job_of
 from parallelrun_core.service import failpoints, telemetry
 from parallelrun_core.spec import JobSpec, PipelineSpec
 from parallelrun_core.spec.pipeline_steps import leaf_steps, with_steps
+from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.nodes import NodeRegistry
 from parallelrun_core.store.registry import Registry
@@ -99,6 +100,8 @@ class Submissions:
         self._registry = Registry(redis)
         self._keys = KeyClaims(root)
         self._computes = computes
+        self._created: dict[str, JobRecord] = {}
+        """Jobs that this server has created, and not yet tried to make known to Redis."""
 
     def accept(self, upload: SubmittedForm, key: str, traceparent: str = "") -> str:
         """Turn an upload into a job; returns its id. The job is durable, and not yet registered.
@@ -210,7 +213,7 @@ class Submissions:
         Raises:
             RedisError: Redis is away.
         """
-        register(self._redis, JobFolder(self._root, job_id))
+        register(self._redis, JobFolder(self._root, job_id), new=self._created.pop(job_id, None))
         if self._quotas is not None:
             self._quotas.confirm(job_id)
 
@@ -239,13 +242,14 @@ class Submissions:
             )
         if isinstance(spec, PipelineSpec):
             return self._prepare_pipeline(job_id, spec, upload)
+        rule = self._checks.rule()
         with upload.reading.locating_problems():
-            self._checks.check(spec, has_zip=upload.code is not None)
+            self._checks.check(spec, has_zip=upload.code is not None, rule=rule)
             check_output_is_free(JobFolder(self._root, job_id), spec, self._registry)
-            earlier = earlier_job(self._root, spec, self._checks.rule()) if spec.resume_from else None
-            placed = self._placed(spec, Selection(self._computes))
+            earlier = earlier_job(self._root, spec, rule) if spec.resume_from else None
+            placed = self._placed(spec, Selection(self._computes), rule)
             document = spec.model_dump(mode="json") | placed
-            return _Prepared(document, store_code(self._root, spec, upload.code, self._checks.rule()), earlier)
+            return _Prepared(document, store_code(self._root, spec, upload.code, rule), earlier)
 
     def _prepare_pipeline(self, job_id: str, spec: PipelineSpec, upload: SubmittedForm) -> _Prepared:
         with upload.reading.locating_problems():
@@ -253,15 +257,16 @@ class Submissions:
             if spec.resume_from:
                 check_earlier_pipeline(self._root, spec.resume_from)
         problems = StepProblems(upload.reading)
+        rule = self._checks.rule()
         selection, placed = Selection(self._computes), dict[tuple[str, ...], dict[str, Any]]()
         for step in steps:
             with problems.of(step.names):
                 self._checks.check_step(step.known(), has_zip=upload.code is not None)
             with problems.of(step.names):
-                placed[step.names] = self._placed(step.spec, selection)
+                placed[step.names] = self._placed(step.spec, selection, rule)
         check_outputs_are_free(JobFolder(self._root, job_id), steps, self._registry, problems)
         problems.check()
-        snapshots = store_steps_code(self._root, steps, upload.code, problems, self._checks.rule())
+        snapshots = store_steps_code(self._root, steps, upload.code, problems, rule)
         document = with_steps(
             spec.model_dump(mode="json"),
             lambda names, step: {
@@ -270,10 +275,10 @@ class Submissions:
         )  # fmt: skip
         return _Prepared(document, code="", earlier=None)
 
-    def _placed(self, spec: JobSpec, selection: Selection) -> dict[str, Any]:
+    def _placed(self, spec: JobSpec, selection: Selection, rule: PathRule) -> dict[str, Any]:
         """The fields of a job's recorded spec that say on which nodes it runs, and that its code is whole. Raises
         InvalidInput."""
-        placed = with_context_stored(self._root, self._checks.rule(), spec, selection.place(spec))
+        placed = with_context_stored(self._root, rule, spec, selection.place(spec))
         return {**placed, **code_is_whole(spec)}
 
     def _create(
@@ -301,6 +306,7 @@ class Submissions:
             if is_alone and not folder.has_record:
                 shutil.rmtree(folder.path, ignore_errors=True)
             raise
+        self._created[job_id] = record
         taken_over = record.resumed.mini_batches if record.resumed else 0
         log.info(
             "job_accepted",

@@ -14,11 +14,21 @@ from parallelrun_core.store.rq.entries import CONCATENATE, LEAD, NO_TIMEOUT, REM
 
 if TYPE_CHECKING:
     from redis import Redis
+    from rq import Queue
 
 
-def ask_for_leader(redis: Redis, job_id: str, *, attempt: str = "0") -> None:
-    """Let a master lead the job. However often this is called, the job has at most one leader."""
-    _wake(redis, LEAD, job_id, f"lead-{job_id}-{attempt}")
+def ask_for_leader(redis: Redis, job_id: str, *, attempt: str = "0", is_new: bool = False) -> None:
+    """Let a master lead the job. However often this is called, the job has at most one leader.
+
+    Args:
+        is_new: nobody has asked before, so no earlier entry is looked for. If somebody has, the entry comes twice, and
+            whoever gets it then finds that the job is led.
+    """
+    entry_id = f"lead-{job_id}-{attempt}"
+    if is_new:
+        _enqueue(queue(redis, LEAD), LEAD, job_id, entry_id)
+    else:
+        _wake(redis, LEAD, job_id, entry_id)
 
 
 def waiting_for_leader(redis: Redis) -> set[str]:
@@ -103,6 +113,10 @@ def _wake(redis: Redis, kind: EntryKind, job_id: str, entry_id: str, *, is_first
             InvalidJobOperation,
         ):  # Redis was wiped meanwhile, and that process has written only a part of it again
             redis.delete(earlier.key)
+    _enqueue(target, kind, job_id, entry_id, at_front=is_first)
+
+
+def _enqueue(target: Queue, kind: EntryKind, job_id: str, entry_id: str, *, at_front: bool = False) -> None:
     target.enqueue(
         kind.function,
         job_id,
@@ -110,6 +124,6 @@ def _wake(redis: Redis, kind: EntryKind, job_id: str, entry_id: str, *, is_first
         job_timeout=NO_TIMEOUT,
         result_ttl=0,
         failure_ttl=REMEMBER_FAILED_S,
-        at_front=is_first,
+        at_front=at_front,
         description=f"{kind.function} {job_id}",
     )
