@@ -64,7 +64,7 @@ def services(
             | (settings or {})
         )
     for service in ("master", "concatenator"):
-        cluster.environments[service]["AWS_SKIP_SIGNATURE"] = "true"
+        cluster.environments[service] |= {"AWS_ACCESS_KEY_ID": "of-services", "AWS_SECRET_ACCESS_KEY": "anything"}
     secret = cluster.home / _SECRET
     secret.touch(mode=0o600)
     fill(cluster.home / "inputs", (str(secret),))
