@@ -62,8 +62,9 @@ def _ratio(took: dict[str, list[float]], loop: str, name: str) -> Spread:
 def _reads(path: Path, steps: list[Any], schema: str) -> dict[str, Read]:
     """The reading of one range, for pandas and for Arrow."""
     whole = Table(record_of(path, *steps), schema)
+    for_arrow = ArrowRows(Table(record_of(path, *steps) | {"mini_batch_format": "arrow"}, schema), "arrow")
     pieces = [(str(path), 0, -1 if path.suffix == ".parquet" else _RANGE_BYTES, False, -1)]
-    return {"ours": lambda: whole.read(pieces), "arrow": lambda: ArrowRows(whole, "arrow").read(pieces)}
+    return {"ours": lambda: whole.read(pieces), "arrow": lambda: for_arrow.read(pieces)}
 
 
 def _loops(path: Path) -> dict[str, Read]:
@@ -97,7 +98,8 @@ def _loops(path: Path) -> dict[str, Read]:
 def _group_by(path: Path, schema: str, rounds: int) -> Spread:
     import polars
 
-    rows = ArrowRows(Table(record_of(path, "read_parquet", *_GROUPED), schema), "polars")
+    record = record_of(path, "read_parquet", *_GROUPED) | {"mini_batch_format": "polars"}
+    rows = ArrowRows(Table(record, schema), "polars")
     pieces = [(str(path), 0, -1, False, -1)]
     value = polars.col("value").sum()
     took = _in_turn(

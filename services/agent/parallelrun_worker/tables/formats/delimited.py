@@ -130,7 +130,9 @@ class DelimitedFormat(TextFormat):
             rows = _united(
                 read_delimited(data, by_header, grammar, empty_as_string=empty_as_string, values=values), schema
             )
-        if self.text_dtype is not None:  # the parser has made it only of texts that it knows as Arrow's
+        if self.text_dtype is not None and hasattr(
+            rows, "iloc"
+        ):  # the parser has made it only of texts that it knows as Arrow's
             texts = [name for name in rows.columns if schema.kind_of(name)["kind"] not in TYPED]
             put_text_dtype(rows, texts, self.text_dtype)
         return rows
