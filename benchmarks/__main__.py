@@ -38,6 +38,7 @@ BENCHMARKS = {
     "whole_jobs": "jobs over CSV, Parquet and JSON lines from nothing, beside a loop that starts, too",
     "idle": "what a cluster in the background costs while nobody submits anything: CPU and memory",
     "small_jobs": "many jobs of two mini-batches each, submitted at once to two nodes: jobs a second, CPU, files",
+    "worker_start": "the first worker of a job, forked from a template and by itself: to its run()",
     "latency": "one trivial job, on a warm cluster and from nothing",
     "models": "memory of the weights that workers of one node read: mapped, and loaded by each",
     "fairness": "a small job behind a long one: how soon it begins, and what that costs the long one",

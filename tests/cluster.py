@@ -186,6 +186,10 @@ class Cluster:
         self._commands[name] = [module, *flags]
         self.start(name)
 
+    def workers(self, node: str) -> list[psutil.Process]:
+        """The processes that an agent has started, but for templates of workers."""
+        return [child for child in psutil.Process(self.processes[node].pid).children() if _is_worker(child)]
+
     def leaders(self) -> list[psutil.Process]:
         """The processes that lead jobs: what the master's RQ workers have forked."""
         found = []
@@ -313,6 +317,13 @@ class Cluster:
         while not condition():
             assert time.monotonic() < deadline, f"not within {timeout_s} s: {what}"
             time.sleep(0.01)
+
+
+def _is_worker(process: psutil.Process) -> bool:
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE and "template" not in process.cmdline()
+    except psutil.Error:  # it has just ended
+        return False
 
 
 def _answers(url: str) -> bool:

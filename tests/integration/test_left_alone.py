@@ -46,7 +46,7 @@ def check_its_end(without: str = "") -> None:
         assert cluster.result(job).state is JobState.COMPLETED
 
         cluster.submit(_SLOW, inputs=cluster.files(2000), mini_batch_size=1)
-        cluster.until(lambda: bool(agent.children()), "it has work in hand")
+        cluster.until(lambda: bool(cluster.workers(_NODE)), "it has work in hand")
         workers = agent.children(recursive=True)
         began = time.monotonic()
         cluster.redis_server.kill()

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from parallelrun_core.folder.decisions import read_decisions
@@ -45,17 +44,6 @@ def session_end(cluster: Cluster, job: str, node: str) -> float:
     """When the lease of a node's session ends, by Redis' clock, which is that of this machine; 0 without one."""
     sessions: Any = cluster.redis.zrange(JobKeys(job).sessions, 0, -1, withscores=True)
     return max((score / 1000 for raw, score in sessions if raw.startswith(f"{node}-".encode())), default=0.0)
-
-
-def workers(cluster: Cluster, node: str) -> list[psutil.Process]:
-    return [child for child in psutil.Process(cluster.processes[node].pid).children() if _lives(child)]
-
-
-def _lives(process: psutil.Process) -> bool:
-    try:
-        return process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:  # it ended between the two looks
-        return False
 
 
 def find(cluster: Cluster, job: str) -> Finding:
@@ -96,7 +84,7 @@ def seconds_too_long(cluster: Cluster, proxy: Proxy, job: str, mode: Mode) -> fl
     def gone() -> bool:
         nonlocal latest
         latest = max(latest, session_end(cluster, job, CUT_OFF))
-        return not workers(cluster, CUT_OFF) or (latest > 0 and time.time() > latest + 1)
+        return not cluster.workers(CUT_OFF) or (latest > 0 and time.time() > latest + 1)
 
     cluster.until(gone, "its workers are gone, or should be", timeout_s=4 * LEASE_S)
     assert latest > 0

@@ -19,7 +19,6 @@ from tests.integration.test_network_faults import (
     decisions,
     session_end,
     submit,
-    workers,
 )
 from tests.proxy import Proxy
 
@@ -91,7 +90,7 @@ def test_a_node_whose_wire_is_pulled_ends_its_workers_in_time_and_comes_back(wir
             def gone() -> bool:
                 nonlocal latest
                 latest = max(latest, session_end(cluster, job, CUT_OFF))
-                return not workers(cluster, CUT_OFF) or (latest > 0 and time.time() > latest + 1)
+                return not cluster.workers(CUT_OFF) or (latest > 0 and time.time() > latest + 1)
 
             cluster.until(gone, "its workers are gone, or should be", 4 * LEASE_S)
             assert time.time() < latest

@@ -26,6 +26,7 @@ from parallelrun_agent.workers.gpus import GpuPool, find_gpus
 from parallelrun_agent.workers.local_folder import claim_folder
 from parallelrun_agent.workers.orphans import Orphans
 from parallelrun_agent.workers.survivors import end_survivors
+from parallelrun_agent.workers.templates import WorkerTemplates
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store.connection import CONNECTION_ERRORS, server_run_id
 
@@ -53,7 +54,8 @@ class Agent:
         gpus = GpuPool(find_gpus(settings.gpus))
         python = ImagePython.find(user=settings.builder_user(owner="")) if settings.image else None
         permits = PermitServer(settings.root, settings.redis_login, settings.node)
-        context = NodeContext(self._loop, self._orphans, gpus, stage, python, permits)
+        self._templates = WorkerTemplates(self._loop, self._orphans, is_on=settings.fork_workers)
+        context = NodeContext(self._loop, self._orphans, gpus, stage, python, permits, self._templates)
         self._work = WorkFinder(self._link.redis, settings, context, self._jobs)
         self._heartbeats = Heartbeats(self._link.redis, settings, self._jobs, gpus.devices)
         self._is_stopping = False
@@ -96,6 +98,7 @@ class Agent:
                 for job in self._jobs.values():
                     job.check_time(now)
                 self._heartbeats.check_state()
+                self._templates.poll(now, self._jobs)
                 if now >= self._leave_at or self._heartbeats.is_asked_to_leave:
                     self._is_stopping = True
             if now >= self._link.retry_at:
@@ -122,7 +125,7 @@ class Agent:
             return max(0.0, min(self._link.retry_at, self._check_at) - time.monotonic())
         if not self._jobs and not self._is_stopping:
             now = time.monotonic()
-            return min(self._work.wait_s(now), self._heartbeats.wait_s(now))
+            return min(self._work.wait_s(now), self._heartbeats.wait_s(now), self._templates.wait_s(now))
         until = self._check_at
         for job in self._jobs.values():
             if (due_at := job.due_at()) < until:
@@ -174,6 +177,7 @@ class Agent:
     def _forget(self, job: NodeJob) -> None:
         del self._jobs[job.job_id]
         job.close()
+        self._templates.poll(time.monotonic(), self._jobs)  # what is that job's own ends with it
         self._heartbeats.soon()
         self._work.soon()
 
@@ -188,6 +192,7 @@ class Agent:
     def _leave(self) -> None:
         for job in list(self._jobs.values()):
             self._forget(job)
+        self._templates.close()
         try:
             self._heartbeats.leave()
         except CONNECTION_ERRORS as error:

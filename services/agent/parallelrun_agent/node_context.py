@@ -12,12 +12,13 @@ if TYPE_CHECKING:
     from parallelrun_agent.staging.place import StagePlace
     from parallelrun_agent.workers.gpus import GpuPool
     from parallelrun_agent.workers.orphans import Orphans
+    from parallelrun_agent.workers.templates import WorkerTemplates
 
 
 @dataclass(frozen=True, slots=True)
 class NodeContext:
     """The agent's event loop, the orphans of its workers, its GPUs, where it stages, the Python of its image, and the
-    permits of its workers."""
+    permits and templates of its workers."""
 
     loop: EventLoop
     orphans: Orphans
@@ -27,3 +28,5 @@ class NodeContext:
     """None: workers use the agent's own."""
     permits: PermitServer | None = None
     """None: no job here has limits, as in a test."""
+    templates: WorkerTemplates | None = None
+    """None: each worker is started by itself."""

@@ -2,6 +2,8 @@
 
 RING, CONTROL, RESULTS, PART: file descriptors (see frames.py); PART is -1 when no rows are kept. CONFIG: path of a JSON
 file (see docs/protocol.md). AGENT: the agent's process id.
+
+`… template …` in place of these begins a process that workers are forked from (templates/template.py).
 """
 
 from __future__ import annotations
@@ -26,9 +28,32 @@ def main() -> int:
     """Prepare the process for the user's code, then run it."""
     if not getattr(sys.flags, "safe_path", False):
         del sys.path[0]  # the working folder: what the script writes there must not be imported
-    ring_fd, control, results, part = map(int, sys.argv[1:5])
-    config_path, agent = sys.argv[5], int(sys.argv[6])
+    from parallelrun_worker.frames import TEMPLATE
+
+    arguments = sys.argv[1:]
+    atexit.register(_end_quietly)  # registered first, so called last
+    if arguments[0] == TEMPLATE:
+        arguments = _serve_as_template(*arguments[1:])
+    return _work(arguments)
+
+
+def _serve_as_template(channel: str, agent: str, code: str, entry_script: str, inputs: str) -> list[str]:
+    """Fork workers for as long as there is an agent; returns the arguments of a worker, in that worker."""
+    import socket
+
+    from parallelrun_worker.templates.template import WorkerTemplate
+
+    _die_with_the_agent(int(agent))
+    _prefer_me_when_memory_runs_out()
+    return WorkerTemplate(socket.socket(fileno=int(channel)), int(agent), code, entry_script, inputs).serve()
+
+
+def _work(arguments: list[str]) -> int:
+    """Be a worker: see the module's docstring for the arguments."""
+    ring_fd, control, results, part = map(int, arguments[:4])
+    config_path, agent = arguments[4], int(arguments[5])
     _die_with_the_agent(agent)
+    _keep_daemons()
     _leave_the_terminal()
     if any(name in os.environ for name in BATCH_JOBS):
         _leave_sigterm_to_the_agent()
@@ -74,7 +99,6 @@ def _run_script(config: WorkerConfig, ring: mmap.mmap, fds: tuple[int, int, int]
     CostCounter.process = CostCounter(ring)
     entry_script.provide(config, prints)
     MlflowImport.watch()
-    atexit.register(_end_quietly)  # registered first, so called last
     try:
         return Runner(ring, *fds, prints).main(config)
     finally:
@@ -115,19 +139,22 @@ def _be_nice(priority: int) -> None:
 
 
 def _die_with_the_agent(agent: int) -> None:
-    """Have the kernel end this process when the agent is killed, which can't do it then.
-
-    And keep daemons below this process for as long as it lives, so that the agent knows which worker they belong to.
-    """
+    """Have the kernel end this process when the agent is killed, which can't do it then."""
     import ctypes
     import signal
 
-    pr_set_pdeathsig, pr_set_child_subreaper = 1, 36
-    prctl = ctypes.CDLL(None).prctl
-    prctl(pr_set_pdeathsig, signal.SIGKILL)
-    prctl(pr_set_child_subreaper, 1, 0, 0, 0)
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
     if os.getppid() != agent:  # it died before that call
         os._exit(1)
+
+
+def _keep_daemons() -> None:
+    """Keep daemons below this process for as long as it lives, so that the agent knows which worker they belong to."""
+    import ctypes
+
+    pr_set_child_subreaper = 36
+    ctypes.CDLL(None).prctl(pr_set_child_subreaper, 1, 0, 0, 0)
 
 
 def _leave_the_terminal() -> None:

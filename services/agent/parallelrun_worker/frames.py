@@ -229,3 +229,26 @@ class WorkerConfig(NamedTuple):
     """File descriptors for what the script prints; known when the worker is started."""
     stacks: int = -1
     """Descriptor for the stacks of all threads, when they are asked for; -1: they won't be."""
+
+
+TEMPLATE = "template"
+"""The first argument of a process that is no worker, but forks them (templates/template.py)."""
+FORKS = b"ready"
+"""Template → agent: it can be forked; anything else says why it can't."""
+GO = b"go"
+"""A forked worker → agent: it is the agent's child. Agent → worker: it may begin."""
+MAX_ORDER = 1 << 16
+MOST_DESCRIPTORS = 16
+
+
+class ForkOrder(NamedTuple):
+    """The order for a worker, which comes with its descriptors: its socket, stdout, stderr, and others."""
+
+    arguments: list[str]
+    """The arguments of a worker that is started by itself (`__main__.py`)."""
+    descriptors: list[int]
+    """The numbers that the other descriptors are to have."""
+    folder: str
+    """The working folder of the worker."""
+    variables: dict[str, str]
+    """Environment variables that the template lacks."""

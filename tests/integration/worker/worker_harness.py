@@ -13,8 +13,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from parallelrun_agent.users.worker_user import SAME_USER
 from parallelrun_agent.workers.plans import WorkerPlan
-from parallelrun_agent.workers.worker_process import WorkerProcess
+from parallelrun_agent.workers.template_process import TemplateKey, TemplateProcess
+from parallelrun_agent.workers.worker_process import Fork, WorkerProcess
 from parallelrun_worker import frames
 
 PATIENCE_S = 30.0
@@ -27,6 +29,16 @@ class Answer(NamedTuple):
     rows: bytes
     returned: int
     error: dict[str, Any]
+
+
+def key_of(code: Path, **variables: str) -> TemplateKey:
+    """The key of a template for `score.py` in this folder."""
+    hidden = ("PARALLELRUN_", "REDIS_")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(hidden)} | variables
+    return TemplateKey(
+        owner="", job_id="", python=sys.executable, user=SAME_USER, code=str(code), entry_script="score.py",
+        reads_tables=False, environment=tuple(environment.items()),
+    )  # fmt: skip
 
 
 class WorkerHarness:
@@ -43,6 +55,8 @@ class WorkerHarness:
         modules: Mapping[str, str] = MappingProxyType({}),
         config: Mapping[str, Any] = MappingProxyType({}),
         python: str = sys.executable,
+        template: TemplateProcess | None = None,
+        fork: Fork | None = None,
         **env: str,
     ) -> None:
         code = folder / "code"
@@ -71,8 +85,10 @@ class WorkerHarness:
                 config=plain._replace(**config), environment={**secrets, **env}, working_folder=self.working_folder,
                 part=self.part, stdout=self.stdout, stderr=self.stderr,
                 child_stdout=self.child_stdout, child_stderr=self.child_stderr,
-                script_logs=self.logs / "files", python=python,
-            )
+                script_logs=self.logs / "files", python=python, own_variables=env,
+                template=key_of(code),
+            ),
+            (lambda _, request: template.fork(request)) if template else fork,
         )  # fmt: skip
         self.received: list[tuple[int, bytes]] = []
         self.exit_code: int | None = None

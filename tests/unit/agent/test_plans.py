@@ -11,6 +11,7 @@ from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.workers import models
 from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.plans import PlanMaker
+from parallelrun_agent.workers.template_process import TemplateKey
 from parallelrun_core.assets.catalog import Catalog
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
@@ -196,3 +197,31 @@ def test_a_script_that_asks_for_none_has_those_of_its_job(tmp_path: Path) -> Non
     Catalog(tmp_path).add("model", "flowers", {"path": "/models/one", "type": "custom_model"})
     plan = plans_for(tmp_path, {"data": "/in"}, code="print('no models')").next_plan("node-1")
     assert [model["name"] for model in plan.config.job["models"]] == ["data"]
+
+
+def template_of(folder: Path, job_id: str, owner: str, **fields: Any) -> TemplateKey:
+    """The key of the template of a job's first worker."""
+    spec = JobSpec.parse({"entry_script": "score.py", "inputs": "/in", **fields})
+    record = JobRecord(job_id=job_id, submitted=1.0, code="c" * 64, spec=spec.model_dump(mode="json"), owner=owner)
+    settings = AgentSettings(root=folder, work_dir=folder / "work", node="node")
+    plan = PlanMaker(JobFolder(folder, job_id), record, spec, settings, GpuPool(["0", "1"])).next_plan("node-1")
+    assert plan.template is not None
+    own = {name: plan.environment[name] for name in plan.own_variables}
+    assert own == plan.own_variables
+    assert {**dict(plan.template.environment), **own} == plan.environment
+    return plan.template
+
+
+def test_only_jobs_of_one_owner_with_equal_workers_share_a_template(tmp_path: Path) -> None:
+    key = template_of(tmp_path, "job_a", "anna")
+    assert template_of(tmp_path, "job_b", "anna") == key
+    assert template_of(tmp_path, "job_b", "bert") != key
+    assert template_of(tmp_path, "job_b", "anna", entry_script="other.py") != key
+
+
+def test_a_template_with_variables_of_a_job_is_that_jobs_own(tmp_path: Path) -> None:
+    variables = {"environment_variables": {"TOKEN": "x"}}
+    key = template_of(tmp_path, "job_a", "anna", **variables)
+    assert key.job_id == "job_a"
+    assert ("TOKEN", "x") in key.environment
+    assert template_of(tmp_path, "job_b", "anna", **variables) != key

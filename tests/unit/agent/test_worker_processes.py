@@ -25,7 +25,7 @@ def test_a_worker_that_cannot_be_started_takes_no_gpu_with_it(
 ) -> None:
     given: list[str] = []
 
-    def start(plan: WorkerPlan) -> None:
+    def start(plan: WorkerPlan, _fork: object) -> None:
         given.append(plan.environment[VARIABLE])
         plan.working_folder.mkdir(parents=True)
         raise OSError(cause, "it can't be started")

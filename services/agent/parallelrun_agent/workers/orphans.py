@@ -42,6 +42,15 @@ class Orphans:
         """Become the parent, from now on, of every descendant that loses its own; only for the agent's own process."""
         self._is_parent = become_parent()
 
+    @property
+    def is_parent(self) -> bool:
+        """Return whether a descendant that loses its parent becomes a child of this process."""
+        return self._is_parent
+
+    def is_worker(self, pid: int) -> bool:
+        """Return whether this process was reported as started, and not yet as ended."""
+        return pid in self._workers
+
     def worker_started(self, pid: int) -> None:
         self._workers.add(pid)
 

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from parallelrun_agent.workers.models import model_folder, view_of_script
 from parallelrun_agent.workers.output_places import OutputPlaces, WorkerOutputs
 from parallelrun_agent.workers.secrets import secret_values
 from parallelrun_agent.workers.survivors import MARK, mark
+from parallelrun_agent.workers.template_process import TemplateKey
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.job_span import variables_of
 from parallelrun_core.folder.records import JobRecord
@@ -86,6 +87,10 @@ class WorkerPlan:
     """Bytes that each of the four files for output may get."""
     open_permits: Callable[[], int] | None = None
     """Returns a descriptor for it to ask for permits; None: its job has no limits."""
+    template: TemplateKey | None = None
+    """The key of the template that it may be forked from; None: it is started by itself."""
+    own_variables: dict[str, str] = field(default_factory=dict)
+    """The variables of its environment that this template lacks."""
 
     @property
     def process(self) -> str:
@@ -146,6 +151,8 @@ class PlanMaker:
         }
         self._record = record
         self._environment = self._make_environment()
+        self._of_job = {"AZUREML_RUN_ID": folder.job_id, **self._trace()}
+        """Variables of which no two jobs have the same."""
         self._view: dict[str, Any] = {}
         self._next_process = 0
 
@@ -179,8 +186,6 @@ class PlanMaker:
             **inherited,
             **activated,
             MARK: mark(self._local.parent),
-            "AZUREML_RUN_ID": self._folder.job_id,
-            **self._trace(),
         }
 
     def _trace(self) -> dict[str, str]:
@@ -211,7 +216,7 @@ class PlanMaker:
             elif not os.access(os.path.expanduser("~"), os.W_OK):  # as in our images; libraries keep caches there
                 self._user.make(self._local / _HOME, 0o700)
                 self._environment |= {"HOME": str(self._local / _HOME)}
-            self._environment |= model_folder(self._spec, self._paths(), self._local, self._user)
+            self._of_job |= model_folder(self._spec, self._paths(), self._local, self._user)
 
     def _make_own_outputs(self, process: str, outputs: WorkerOutputs) -> None:
         """Create the folders of a worker that stand for outputs in stores."""
@@ -247,18 +252,20 @@ class PlanMaker:
             self._make_own_outputs(process, outputs)
         spec = self._with_local_paths()
         config = self._config(process, spec, outputs, secrets)
+        own_variables = {
+            **self._of_job,
+            **self._tracking(),
+            "AZUREML_BI_OUTPUT_PATH": outputs.main,
+            **(command_variables(spec.inputs, outputs.paths) if spec.command else {}),
+            **gpu,
+        }
         return WorkerPlan(
             user=self._user,
             own_logs=self._own_logs(config),
             config=config,
-            environment={
-                **self._environment,
-                **self._tracking(),
-                "AZUREML_BI_OUTPUT_PATH": outputs.main,
-                **(command_variables(spec.inputs, outputs.paths) if spec.command else {}),
-                **gpu,
-                **variables,
-            },
+            environment={**self._environment, **own_variables, **variables},
+            template=None if spec.command else self._template(config, variables),
+            own_variables={name: value for name, value in own_variables.items() if name not in variables},
             working_folder=self._local / process,
             part=self._folder.layout.part(session, process) if self._spec.writes_rows else None,
             stdout=logs.stdout(node, process),
@@ -266,9 +273,27 @@ class PlanMaker:
             child_stdout=own_logs / f"{process}.stdout.txt",
             child_stderr=own_logs / f"{process}.stderr.txt",
             script_logs=logs.script_files(node) / process,
-            python=self._python.executable if self._python else sys.executable,
+            python=self._executable,
             max_log_bytes=self._max_log_bytes,
             open_permits=self._permits_of(process),
+        )
+
+    @property
+    def _executable(self) -> str:
+        return self._python.executable if self._python else sys.executable
+
+    def _template(self, config: WorkerConfig, variables: dict[str, str]) -> TemplateKey:
+        """Return the key of the template for a worker with these variables of the user's."""
+        return TemplateKey(
+            owner=self._record.owner,
+            job_id=self.job_id if variables or self._user.is_other else "",
+            python=self._executable,
+            user=self._user,
+            code=config.code,
+            entry_script=config.entry_script,
+            reads_tables=any(each.type == "mltable" or each.transformations for _, each in self._spec.data_inputs()),
+            environment=tuple(sorted({**self._environment, **variables}.items())),
+            inputs=config.inputs,
         )
 
     def _config(self, process: str, spec: JobSpec, outputs: WorkerOutputs, secrets: dict[str, str]) -> WorkerConfig:

@@ -73,6 +73,7 @@ class WorkerProcesses:
         self._plans = plans
         self._loop = node.loop
         self._orphans = node.orphans
+        self._templates = node.templates
         self._committer = committer
         self._reports = reports
         self._events = events
@@ -131,7 +132,7 @@ class WorkerProcesses:
                 machine.init_failed("", Failure("INIT_EXCEPTION", str(error)), time.monotonic())
             return
         try:
-            process = WorkerProcess(plan)
+            process = WorkerProcess(plan, self._templates.fork if self._templates is not None else None)
         except OSError as error:
             log.error("worker_not_started", process=plan.process, job_id=plan.config.job_id, error=str(error))
             self._plans.clean(plan.process)
@@ -149,7 +150,8 @@ class WorkerProcesses:
         self._oom.poll()
         self._loop.add(process.results, partial(self.receive, worker))
         self._loop.add(process.pidfd, partial(self._on_exit, worker))
-        log.info("worker_started", job_id=plan.config.job_id, process=worker.process, pid=process.pid)
+        started = {"process": worker.process, "pid": process.pid, "is_forked": process.is_forked}
+        log.info("worker_started", job_id=plan.config.job_id, **started)
 
     def _on_exit(self, worker: Worker) -> None:
         self.receive(worker)  # what it sent before it died counts
@@ -235,12 +237,7 @@ class WorkerProcesses:
         elif kind == frames.WARNED:
             worker.in_flight.warned(*parse_warnings(payload, self._plans.mask))
         elif kind == frames.READY:
-            (seconds,) = frames.SECONDS.unpack(payload)
-            machine.pool.got_ready(worker, now, seconds)
-            self._from_init[worker.process] = self._orphans.unwaited_of(self.process(worker).pid)
-            self._reports.phase_ended(worker.process, "INIT", seconds)
-            times = {"start_s": round(worker.start_s, 3), "init_s": round(worker.init_s, 3)}
-            log.info("worker_ready", job_id=job_id, process=worker.process, **times)
+            self._on_ready(machine, worker, *frames.SECONDS.unpack(payload), now=now)
         elif kind == frames.INIT_FAILED:
             machine.init_failed(worker.process, parse_failure(payload, self._plans.mask, "INIT_EXCEPTION"), now, worker)
         else:  # STOPPED
@@ -248,6 +245,16 @@ class WorkerProcesses:
             self._reports.phase_ended(worker.process, "SHUTDOWN", self._processes[worker.process].ending_s, raised)
             if raised is not None:
                 log.warning("shutdown_failed", job_id=job_id, process=worker.process, message=raised.message)
+
+    def _on_ready(self, machine: JobMachine, worker: Worker, seconds: float, *, now: float) -> None:
+        process = self.process(worker)
+        machine.pool.got_ready(worker, now, seconds)
+        self._from_init[worker.process] = self._orphans.unwaited_of(process.pid)
+        self._reports.phase_ended(worker.process, "INIT", seconds)
+        if self._templates is not None and process.template is not None:
+            self._templates.script_began(process.template, now)
+        times = {"start_s": round(worker.start_s, 3), "init_s": round(worker.init_s, 3)}
+        log.info("worker_ready", job_id=self._plans.job_id, process=worker.process, **times)
 
     def replace_hoarders(self, now: float) -> None:
         """End each worker that keeps too many process ids of ended children, after what it runs."""

@@ -12,10 +12,9 @@ import os
 import select
 import signal
 import subprocess
-import sys
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from itertools import islice
 from pathlib import Path
@@ -26,6 +25,7 @@ from parallelrun_agent.workers.capped_log import CappedLog
 from parallelrun_agent.workers.delivery_ring import DeliveryRing
 from parallelrun_agent.workers.plans import WorkerPlan
 from parallelrun_agent.workers.stack_memory import StackMemory
+from parallelrun_agent.workers.template_process import ForkRequest, TemplateKey, worker_command
 from parallelrun_core.durable_files import sync_folder
 from parallelrun_core.layout import PRIVATE_FILE
 from parallelrun_worker import frames
@@ -37,6 +37,9 @@ _TICKETS_AT_ONCE = select.PIPE_BUF // frames.TICKET.size
 _QUIET_REFRESHES = 4
 
 
+Fork = Callable[[TemplateKey, ForkRequest], int]
+
+
 class NotAFrame(Exception):
     """Something other than the worker has written to its pipe: the script, most likely."""
 
@@ -44,12 +47,16 @@ class NotAFrame(Exception):
 class WorkerProcess:
     """A running worker, started by the constructor.
 
+    Args:
+        fork: forks a worker from the template of a key; returns its process id, or -1: it must be started by itself.
+
     Raises:
         OSError: it can't be started, or its part file can't be created.
     """
 
-    def __init__(self, plan: WorkerPlan) -> None:
+    def __init__(self, plan: WorkerPlan, fork: Fork | None = None) -> None:
         self.process = plan.process
+        self.template = plan.template
         self.part_name = plan.part.name if plan.part else ""
         self.is_watched = True
         """Its pipe is being watched."""
@@ -85,10 +92,9 @@ class WorkerProcess:
             if self.part_fd >= 0:
                 undo.callback(os.close, self.part_fd)
             stacks = self.stacks.fd if self.stacks is not None else -1
-            started = _start(plan, self.part_fd, [stream.fd for stream in self._streams], stacks)
-            self._popen, self.ring, self.control, self._worker_end, self.results = started
+            started = _start(plan, self.part_fd, [stream.fd for stream in self._streams], stacks, fork)
+            self.pid, self.is_forked, self.ring, self.control, self._worker_end, self.results = started
             undo.pop_all()
-        self.pid = self._popen.pid
         self.pidfd = os.pidfd_open(self.pid)
 
     def deliver(self, mini_batch: int, payload: bytes, kind: int = frames.PATHS) -> None:
@@ -233,8 +239,7 @@ class WorkerProcess:
         self.kill()  # before waiting, while its process id can't belong to another process
         _, status, used = os.wait4(self.pid, 0)
         self.peak_bytes = used.ru_maxrss << 10
-        self._popen.returncode = os.waitstatus_to_exitcode(status)
-        return self._popen.returncode
+        return os.waitstatus_to_exitcode(status)
 
     def close(self) -> None:
         """Free everything but the part file, which the committer may still have to sync."""
@@ -271,7 +276,8 @@ def _create(part: Path) -> int:
 class _Started(NamedTuple):
     """A process, and our ends of what connects us with it."""
 
-    popen: subprocess.Popen[bytes]
+    pid: int
+    is_forked: bool
     ring: DeliveryRing
     control: int
     worker_end: int
@@ -279,7 +285,7 @@ class _Started(NamedTuple):
     results: int
 
 
-def _start(plan: WorkerPlan, part_fd: int, streams: list[int], stacks: int) -> _Started:
+def _start(plan: WorkerPlan, part_fd: int, streams: list[int], stacks: int, fork: Fork | None) -> _Started:
     stdout, stderr, child_stdout, child_stderr = streams
     with ExitStack() as undo, ExitStack() as child_ends:
         ring = DeliveryRing()
@@ -296,23 +302,36 @@ def _start(plan: WorkerPlan, part_fd: int, streams: list[int], stacks: int) -> _
         os.set_blocking(control, False)
         os.set_blocking(results, False)
         fds = [ring.fd, tickets, answers, stdout, stderr, *(fd for fd in (part_fd, stacks, permits) if fd >= 0)]
-        # Python before 3.11, which a user's environment may have, doesn't know -P; the worker then does it itself.
-        command = [plan.python, *(["-P"] if plan.python == sys.executable else []), "-m", "parallelrun_worker"]
-        command += [*map(str, (ring.fd, tickets, answers, part_fd, config_path, os.getpid()))]
-        with plan.user.acting():  # the working folder may be closed to others
-            popen = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=child_stdout,
-                stderr=child_stderr,
-                cwd=plan.working_folder,
-                env=plan.environment,
-                pass_fds=fds,
-                process_group=0,
-                **plan.user.start,
-            )
+        request = ForkRequest(
+            arguments=[*map(str, (ring.fd, tickets, answers, part_fd, config_path, os.getpid()))],
+            stdout=child_stdout,
+            stderr=child_stderr,
+            descriptors=fds,
+            folder=plan.working_folder,
+            variables=plan.own_variables,
+        )
+        forked = fork(plan.template, request) if fork is not None and plan.template is not None else -1
+        pid = forked if forked >= 0 else _execute(plan, request)
         undo.pop_all()
-    return _Started(popen, ring, control, worker_end, results)
+    return _Started(pid, forked >= 0, ring, control, worker_end, results)
+
+
+def _execute(plan: WorkerPlan, request: ForkRequest) -> int:
+    """Start the worker by itself; returns its process id."""
+    with plan.user.acting():  # the working folder may be closed to others
+        popen = subprocess.Popen(
+            [*worker_command(plan.python), *request.arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=request.stdout,
+            stderr=request.stderr,
+            cwd=request.folder,
+            env=plan.environment,
+            pass_fds=request.descriptors,
+            process_group=0,
+            **plan.user.start,
+        )
+    popen.returncode = 0  # it is waited for by its id, in `reap`
+    return popen.pid
 
 
 def _pipe(reading: ExitStack, writing: ExitStack) -> tuple[int, int]:

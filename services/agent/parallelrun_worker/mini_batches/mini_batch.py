@@ -87,7 +87,7 @@ class Loader:
         Raises:
             ImportError: one can't; the message says what to do.
         """
-        libraries = dict.fromkeys(name for plan in self._read_plans() for name in plan.get("libraries", ()))
+        libraries = self.libraries()
         for name in libraries:
             try:
                 __import__(name)
@@ -98,6 +98,10 @@ class Loader:
                 ) from error
         if libraries:  # other jobs start sooner without, and may run on Pythons that tables don't support
             import parallelrun_worker.tables.table  # noqa: F401 - now, so that no mini-batch is charged for it
+
+    def libraries(self) -> list[str]:
+        """Return the names of the libraries that read the inputs; none if no input is a table."""
+        return list(dict.fromkeys(name for plan in self._read_plans() for name in plan.get("libraries", ())))
 
     def _read_plans(self) -> list[dict[str, Any]]:
         if self._plans is None:

@@ -1,0 +1,217 @@
+"""`python [-P] -m parallelrun_worker template CHANNEL AGENT CODE SCRIPT INPUTS`: what workers are forked from.
+
+CHANNEL is a socket (SOCK_SEQPACKET). The template reports on it, once, that it is ready (`frames.FORKS`), or why it
+can't be forked. Then each packet of the agent orders a worker: `frames.ForkOrder` as JSON, with descriptors: the
+worker's own socket, its stdout and stderr, and those that the worker is told of by their numbers.
+
+A worker becomes a child of the agent, which is a subreaper: the process in between ends at once. It says so on its
+socket, and begins when the agent answers: one that the agent no longer waits for runs nothing of the user's.
+
+When the agent ends, so does this process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import json
+import os
+import socket
+import sys
+import time
+from importlib import import_module
+
+from parallelrun_worker.frames import FORKS, GO, MAX_ORDER, MOST_DESCRIPTORS, ForkOrder
+from parallelrun_worker.templates.fitness import Unfit, check_fitness, state_of_process
+from parallelrun_worker.templates.leading_imports import UserModuleGuard, leading_imports, may_share
+
+_OURS = (
+    "faulthandler",
+    "functools",
+    "logging",
+    "mmap",
+    "parallelrun_worker.diagnostics.stacks",
+    "parallelrun_worker.execution.runner",
+    "parallelrun_worker.script_api.costs",
+    "parallelrun_worker.script_api.entry_script",
+    "parallelrun_worker.tracking.imports",
+)
+"""What each worker imports before the script, with all that it imports."""
+_TABLES = "parallelrun_worker.tables.table"
+_POLL_S = 0.0005
+_ADOPTED_WITHIN_S = 10.0
+
+
+class WorkerTemplate:
+    """Imports for the workers of a script, and forks them.
+
+    Args:
+        agent: the process id of the agent.
+        code: the folder of the user's code.
+        entry_script: a file below it, or the dotted path of a module in it.
+        inputs: path of the file that describes the inputs of a job.
+    """
+
+    def __init__(self, channel: socket.socket, agent: int, code: str, entry_script: str, inputs: str) -> None:
+        self._channel = channel
+        self._agent = agent
+        self._code = code
+        self._entry_script = entry_script
+        self._inputs = inputs
+
+    def serve(self) -> list[str]:
+        """Fork workers until the agent closes the channel, which ends this process; returns in each worker.
+
+        Returns:
+            what a worker is started with (see `parallelrun_worker.__main__`).
+        """
+        try:
+            for module in _OURS:
+                import_module(module)
+            before = state_of_process()
+            self._import()
+            check_fitness(before)
+        except Unfit as unfit:
+            self._give_up(str(unfit))
+        except Exception as error:  # whatever it is, the first worker reports it better
+            self._give_up(type(error).__name__)
+        self._channel.send(FORKS)
+        while True:
+            packet, fds, _, _ = socket.recv_fds(self._channel, MAX_ORDER, MOST_DESCRIPTORS)
+            if not packet:
+                os._exit(0)
+            pid = os.fork()
+            if pid == 0:
+                return self._become_worker(packet, fds)
+            os.waitpid(pid, 0)
+            for fd in fds:
+                os.close(fd)
+
+    def _give_up(self, reason: str) -> None:
+        self._channel.send(reason.encode(errors="replace"))
+        os._exit(0)
+
+    # What is imported
+
+    def _import(self) -> None:
+        """Import what the workers will, in their order: what reads tables, then what the script begins with.
+
+        Raises:
+            Unfit: something of it is the user's own.
+        """
+        if not hasattr(sys, "stdlib_module_names"):
+            raise Unfit("this Python is older than 3.10")
+        path = self._script_path()
+        guard = UserModuleGuard({self._code, os.path.dirname(path), *_python_path()})
+        sys.meta_path.insert(0, guard)
+        try:
+            if libraries := self._libraries():
+                for name in libraries:
+                    if not may_share(name):
+                        return
+                    __import__(name)
+                import_module(_TABLES)
+            with open(path, "rb") as file:
+                source = file.read()
+            for module, names in leading_imports(source):
+                __import__(module, {}, {}, names)
+        except ImportError:
+            if not guard.refused:
+                raise
+        finally:
+            sys.meta_path.remove(guard)
+            for folder in (self._code, os.path.dirname(path)):
+                sys.path_importer_cache.pop(folder, None)
+        if guard.refused:
+            raise Unfit(f"the user has a module {guard.refused} of their own")
+
+    def _script_path(self) -> str:
+        path = os.path.join(self._code, self._entry_script)
+        return path if os.path.isfile(path) else os.path.join(self._code, *self._entry_script.split(".")) + ".py"
+
+    def _libraries(self) -> list[str]:
+        """Return the libraries that read the tables among the inputs; none if there are no tables."""
+        from parallelrun_worker.mini_batches.mini_batch import Loader
+        from parallelrun_worker.tables.data_warnings import DataWarnings
+
+        return Loader(self._inputs, [], 1, DataWarnings()).libraries()
+
+    # Workers
+
+    def _become_worker(self, packet: bytes, fds: list[int]) -> list[str]:
+        """Fork the worker, in the process in between, which ends; returns in the worker, once the agent knows it."""
+        try:
+            if os.fork():
+                os._exit(0)
+            os.setpgid(0, 0)
+            self._channel.close()
+            order = ForkOrder(**json.loads(packet))
+            agent = _take_descriptors(fds, order.descriptors)
+            self._wait_for_adoption()
+            os.chdir(order.folder)
+            os.environ.update(order.variables)
+            agent.send(GO)
+            if agent.recv(len(GO)) != GO:
+                os._exit(1)
+            agent.close()
+            _show_as_worker(order.arguments)
+            _reseed()
+            return order.arguments
+        except BaseException:
+            os._exit(1)  # its socket is closed, so the agent starts this worker in another way
+
+    def _wait_for_adoption(self) -> None:
+        """Return once the process in between has ended, and the agent is the parent.
+
+        Raises:
+            TimeoutError: it isn't: it adopts nobody, or has ended.
+        """
+        deadline = time.monotonic() + _ADOPTED_WITHIN_S
+        while os.getppid() != self._agent:
+            if time.monotonic() > deadline:
+                raise TimeoutError
+            time.sleep(_POLL_S)
+
+
+def _python_path() -> list[str]:
+    """Return the folders that the environment adds to `sys.path`.
+
+    Raises:
+        Unfit: one of them is another one for each worker.
+    """
+    folders = os.environ.get("PYTHONPATH", "")
+    if not folders:
+        return []
+    if not all(map(os.path.isabs, folders.split(os.pathsep))):
+        raise Unfit("PYTHONPATH names a folder below the working folder")
+    return folders.split(os.pathsep)
+
+
+def _take_descriptors(fds: list[int], numbers: list[int]) -> socket.socket:
+    """Give descriptors the numbers that they are to have: 1 and 2, then these; returns the socket that comes first."""
+    beyond = max([*fds, *numbers]) + 1
+    first, *moved = (fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, beyond) for fd in fds)
+    for fd in fds:
+        os.close(fd)
+    for fd, number in zip(moved, (1, 2, *numbers)):  # noqa: B905 - Python 3.8 doesn't know strict
+        os.dup2(fd, number, inheritable=number <= 2)
+        os.close(fd)
+    return socket.socket(fileno=first)
+
+
+def _show_as_worker(arguments: list[str]) -> None:
+    """Show the command of a worker that is started by itself, as far as that of the template leaves room."""
+    with open("/proc/self/stat", "rb") as file:
+        fields = file.read().rpartition(b")")[2].split()
+    first, end = int(fields[45]), int(fields[46])  # arg_start, arg_end: fields 48 and 49 of proc(5)
+    before = sys.orig_argv[: -len(sys.argv[1:])]
+    text = b"\0".join(map(os.fsencode, [*before, *arguments]))[: end - first - 1]
+    ctypes.memmove(first, text.ljust(end - first, b"\0"), end - first)
+
+
+def _reseed() -> None:
+    """Draw other random numbers than other workers; Python's own generator sees to that itself."""
+    if "numpy.random" in sys.modules:
+        sys.modules["numpy.random"].seed()
+    if "multiprocessing.process" in sys.modules:
+        sys.modules["multiprocessing.process"].current_process().authkey = os.urandom(32)
