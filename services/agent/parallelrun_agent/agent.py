@@ -70,8 +70,6 @@ class Agent:
         if settings.uids:
             check_and_restrict()
             open_ways(settings.root, settings.local_folder, WorkerUser(settings.uids.first))
-            with suppress(OSError):  # before a job could, where it is below /tmp
-                settings.cache_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def stop(self, *_: object) -> None:
         """Finish what runs, return the rest, leave. Safe to call from a signal handler."""
@@ -84,6 +82,9 @@ class Agent:
 
     def run(self) -> None:
         """Work until stopped."""
+        if self._settings.uids:
+            with suppress(OSError):  # before a job could, where it is below /tmp
+                self._settings.cache_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._loop.wake_on_signals()
         self._orphans.begin()
         end_survivors(self._settings.local_folder, self._settings.uids)
