@@ -25,7 +25,7 @@ from parallelrun_core.mltable.plan import plan_inputs
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.message import decode, described_of
 from parallelrun_master.planning.input_cuts import InputCuts, KnownInput
-from parallelrun_worker.tables import by_arrow, by_pandas
+from parallelrun_worker.tables import assembling, by_arrow, by_pandas
 from parallelrun_worker.tables.formats import json_lines
 from parallelrun_worker.tables.parquet_rows import to_frame
 from parallelrun_worker.tables.parsers import read_exactly
@@ -151,9 +151,10 @@ def test_texts_of_odd_files_are_those_that_stand_there_as_objects(odd_cases: lis
     rule=st.sampled_from([rule for rule in RULES if rule is not None]),
     empty_as_string=st.booleans(),
     block=st.sampled_from([64, 1 << 20]),
+    many=st.sampled_from([1, 512]),
 )
 def test_texts_have_the_dtype_of_pandas_whichever_parser_reads_them(
-    *, table: tuple[str, Schema], rule: tuple[str, bool], empty_as_string: bool, block: int
+    *, table: tuple[str, Schema], rule: tuple[str, bool], empty_as_string: bool, block: int, many: int
 ) -> None:
     text, schema = table
     grammar = Grammar(",", multi_line=False)
@@ -165,7 +166,7 @@ def test_texts_have_the_dtype_of_pandas_whichever_parser_reads_them(
 
     try:
         expected = read_exactly(text, schema, grammar, empty_as_string=empty_as_string, values=values())
-        with patch.object(by_arrow, "BLOCK_BYTES", block):
+        with patch.multiple(by_arrow, BLOCK_BYTES=block, WIDE=many), patch.object(assembling, "MANY", many):
             fast = by_arrow.read_delimited(
                 text.encode(), schema, grammar, empty_as_string=empty_as_string, values=values()
             )
@@ -214,6 +215,22 @@ def test_texts_after_steps_are_those_that_stand_there_as_objects(kind: str, name
     with without_fast_parsers():
         slowly, _ = both(data, steps, mini_batch_size="rows:200")
     for one, other in zip(texts, slowly, strict=True):
+        pd.testing.assert_frame_equal(one, other)
+
+
+@needs_dtype
+@pytest.mark.parametrize("kind", ["read_delimited", "read_parquet", "read_json_lines"])
+def test_texts_of_very_many_columns_are_those_that_stand_there_as_objects(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tmp_path / "data"
+    files_of(kind, data)
+    few, _ = both(data, [kind], mini_batch_size="rows:200")
+    monkeypatch.setattr(assembling, "MANY", 1)
+    monkeypatch.setattr(by_arrow, "WIDE", 1)
+    texts, objects = both(data, [kind], mini_batch_size="rows:200")
+    assert sum(assert_same(one, other) for one, other in zip(texts, objects, strict=True))
+    for one, other in zip(texts, few, strict=True):
         pd.testing.assert_frame_equal(one, other)
 
 

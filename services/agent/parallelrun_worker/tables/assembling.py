@@ -8,7 +8,7 @@ MANY = 512
 
 
 def frame_of(names: Sequence[str], columns: Sequence[Any]) -> Any:
-    """Columns, which are arrays of NumPy or Series, as a DataFrame with an index from 0.
+    """Columns, which are arrays of NumPy or pandas, or Series, as a DataFrame with an index from 0.
 
     Args:
         names: all different.
@@ -35,7 +35,7 @@ def _frame_of_blocks(names: Sequence[str], columns: Sequence[Any]) -> Any:
         if isinstance(column.dtype, np.dtype):
             places.setdefault(column.dtype, []).append(place)
         else:
-            blocks.append((column.array, np.array([place])))
+            blocks.append((column.array if isinstance(column, pd.Series) else column, np.array([place])))
     for dtype, at in places.items():
         block = np.empty((len(at), rows), dtype)
         for number, place in enumerate(at):
