@@ -12,12 +12,15 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from parallelrun_core.spec.requirements import index_option, parse_requirement, requirement_lines
 
 _PACKAGE: Final = re.compile(r"(?:[\w.\-/]+::)?(?P<name>[A-Za-z0-9][\w.\-]*)\s*(?P<version>[^\w\s\[].*)?")
-_COMPARISON: Final = re.compile(r"(==|>=|<=|!=|~=|>|<|=)\s*([\w.*+!]+)")
+_COMPARISON: Final = re.compile(r"(==|>=|<=|!=|~=|>|<|=)\s*([0-9]\w*(?:[.+!]\w+)*)((?:\.?\*)?)")
+_BUILD: Final = re.compile(r"(?<=[\w.*])=[^=,<>!~|]+$")
+"""The third part of name=version=build, which names a file of conda's."""
+_ANY_VERSION: Final = frozenset({"*", "=*", "==*"})
 OLDEST_MINOR: Final = 8
 """The workers need Python 3.8 or newer."""
 _PYTHON: Final = re.compile(r"[0-9]+(\.[0-9]+){0,2}")
@@ -32,9 +35,9 @@ def python_of(conda: Mapping[str, Any]) -> str:
         ValueError: it can't be read.
     """
     for entry in _entries(conda):
-        match = _PACKAGE.fullmatch(entry.strip()) if isinstance(entry, str) else None
-        if match is not None and match["name"].lower() == "python":
-            version = _version("python", match["version"] or "")
+        package = _package(entry) if isinstance(entry, str) else None
+        if package is not None and package[0] == "python":
+            version = _version(*package)
             plain = version.removeprefix("==").removesuffix(".*")
             return plain if _PYTHON.fullmatch(plain) else version
     return ""
@@ -111,36 +114,77 @@ def _entries(conda: Mapping[str, Any]) -> Iterator[Any]:
     yield from dependencies
 
 
-def _requirement(entry: str) -> list[str]:
+def _package(entry: str) -> tuple[str, str] | None:
+    """The name and the version of a conda package, as written; None: it is none."""
     match = _PACKAGE.fullmatch(entry.strip())
-    if match is None:
+    return (match["name"].lower(), (match["version"] or "").strip()) if match else None
+
+
+def _requirement(entry: str) -> list[str]:
+    """The line of a requirements file that stands for a conda package; none for what no environment needs."""
+    package = _package(entry)
+    if package is None:
         raise ValueError(f"{entry!r} is not a package")
-    name = match["name"].lower()
+    name, version = package
     table = _packages()
-    if name in table["not_needed"] or name == "python":
+    if name in table.not_needed or name == "python":
         return []
-    is_library = name.startswith(tuple(table["only_conda_prefixes"])) and name not in table["on_pypi_all_the_same"]
-    if name in table["only_conda"] or is_library:
+    if table.is_of_conda_only(name):
         raise ValueError(
             f"the conda package {name!r} is not on PyPI; the environment is built with packages from there only"
         )
-    return [parse_requirement(table["pypi_names"].get(name, name) + _version(name, match["version"] or "")).text]
+    return [parse_requirement(table.pypi_names.get(name, name) + _version(name, version)).text]
+
+
+class _Packages(NamedTuple):
+    """What differs between conda and PyPI by name."""
+
+    not_needed: frozenset[str]
+    only_conda: frozenset[str]
+    only_conda_prefixes: tuple[str, ...]
+    on_pypi_despite_prefix: frozenset[str]
+    pypi_names: Mapping[str, str]
+
+    def is_of_conda_only(self, name: str) -> bool:
+        has_prefix = name.startswith(self.only_conda_prefixes) and name not in self.on_pypi_despite_prefix
+        return name in self.only_conda or has_prefix
 
 
 @cache
-def _packages() -> dict[str, Any]:
-    return tomllib.loads(Path(__file__).with_name("conda_packages.toml").read_text(encoding="utf-8"))
+def _packages() -> _Packages:
+    table = tomllib.loads(Path(__file__).with_name("conda_packages.toml").read_text(encoding="utf-8"))
+    return _Packages(
+        not_needed=frozenset(table["not_needed"]),
+        only_conda=frozenset(table["only_conda"]),
+        only_conda_prefixes=tuple(table["only_conda_prefixes"]),
+        on_pypi_despite_prefix=frozenset(table["on_pypi_despite_prefix"]),
+        pypi_names=table["pypi_names"],
+    )
 
 
 def _version(name: str, text: str) -> str:
-    """Conda's versions in pip's form: a single `=` stands for any version with this prefix."""
-    if not text.strip():
+    """Conda's versions in pip's form: a single `=` stands for any version with this prefix; empty if any will do.
+
+    Raises:
+        ValueError: a part of it can't be read, or pip has no form for it.
+    """
+    if not text:
         return ""
-    # The third part of name=version=build names a file of conda's.
-    parts = _COMPARISON.findall(re.sub(r"^(=[^=,<>!~]+)=[^=].*$", r"\1", text.strip()))
-    if not parts:
-        raise ValueError(f"the version {text!r} of {name!r} can't be read")
-    return ",".join(
-        f"=={version.removesuffix('.*').removesuffix('*')}.*" if sign == "=" else f"{sign}{version}"
-        for sign, version in parts
-    )
+    if "|" in text:
+        hint = "write one range, as in >=1.2,<1.4"
+        raise ValueError(f"the version {text!r} of {name!r} has alternatives (|), which pip does not know; {hint}")
+    comparisons = []
+    for part in _BUILD.sub("", text).split(","):
+        if part.strip() in _ANY_VERSION:
+            continue
+        match = _COMPARISON.fullmatch(part.strip())
+        if match is None:
+            hint = "write comparisons with commas between them, as in >=1.2,<1.4"
+            raise ValueError(f"the version {text!r} of {name!r} can't be read: {part.strip()!r}; {hint}")
+        sign, version, star = match.groups()
+        if sign == "=":
+            sign, star = "==", ".*"
+        elif sign[0] in "<>":
+            star = ""  # to conda, `>=1.2.*` is `>=1.2`
+        comparisons.append(f"{sign}{version}{star}")
+    return ",".join(comparisons)

@@ -126,6 +126,12 @@ def test_any_document_is_a_job_or_is_told_what_is_wrong(document: dict[str, Any]
         ("pandas>=2.1,<3", ["pandas<3,>=2.1"]),
         ("pandas =2.1", ["pandas==2.1.*"]),
         ("conda-forge::pandas=2.1=py311_0", ["pandas==2.1.*"]),
+        ("pandas==2.1.0=py311_0", ["pandas==2.1.0"]),
+        ("pandas=2.1.*,>=2.1.3,!=2.1.4.*,<3.*", ["pandas!=2.1.4.*,<3,==2.1.*,>=2.1.3"]),
+        ("pandas=*", ["pandas"]),
+        ("pandas *", ["pandas"]),
+        ("pandas=*=py311_0", ["pandas"]),
+        ("libsass", ["libsass"]),
         ("pytorch", ["torch"]),
         ("pip", []),
         ("pip=23", []),
@@ -145,6 +151,13 @@ def test_packages_of_conda_are_requirements(entry: object, lines: list[str]) -> 
         ("tk=8.6", "not on PyPI"),
         ("libgcc-ng", "not on PyPI"),
         ("r-base", "not on PyPI"),
+        ("gcc_linux-64", "not on PyPI"),
+        ("pandas=2.1|=2.3", "alternatives.*write one range"),
+        ("pandas>=2.1,<2.3|>=3", "alternatives.*write one range"),
+        ("pandas>=2.1,foo", "can't be read: 'foo'"),
+        ("pandas>=2.1,", "can't be read: ''"),
+        ("pandas=2.1.=3.", "can't be read"),
+        ("pandas===2.1", "can't be read"),
         ("a b", "not a package"),
         (7, "neither"),
         ({"pip": "six"}, "neither"),
@@ -163,10 +176,21 @@ def test_what_cannot_be_installed_is_told_by_its_name(entry: object, why: str) -
 
 @pytest.mark.parametrize(
     "entry, version",
-    [("python=3.11", "3.11"), ("python==3.12.1", "3.12.1"), ("python>=3.11,<3.13", ">=3.11,<3.13"), ("python", "")],
+    [
+        ("python=3.11", "3.11"),
+        ("python==3.12.1", "3.12.1"),
+        ("python>=3.11,<3.13", ">=3.11,<3.13"),
+        ("python", ""),
+        ("python=*", ""),
+    ],
 )
 def test_the_version_of_python_is_found(entry: str, version: str) -> None:
     assert python_of({"dependencies": ["six", entry]}) == version
+
+
+def test_a_version_of_python_that_says_alternatives_is_refused() -> None:
+    with pytest.raises(ValueError, match="alternatives"):
+        python_of({"dependencies": ["python=3.11|3.12"]})
 
 
 STEP = {"type": "parallel", "inputs": {}, "task": {"type": "run_function"}}
