@@ -187,8 +187,9 @@ def test_a_kind_of_datastore_is_defined_shown_and_has_a_client(
         assert api.get("/v1/datastores/far").json()["definition"]["crater"] == "Tycho"
     program = (
         "from pathlib import Path; from parallelrun_core.datastores import registry;"
+        "from parallelrun_core.service.secret_source import secret_source;"
         "from parallelrun_core.storage.objects.clients import client_of;"
-        f"registry.use(Path({str(tmp_path / 'root')!r}), None);"
+        f"registry.use(Path({str(tmp_path / 'root')!r}), secret_source(None));"
         "print(type(client_of('azureml://datastores/far/paths')).__name__)"
     )
     assert copy.run("-c", program).strip() == "S3Store"

@@ -22,7 +22,7 @@ def main(argv: list[str] | None = None) -> None:
     hide_memory()
     settings = AgentSettings.from_command_line(argv)
     telemetry.configure("agent", log_format=settings.log_format)
-    datastore_registry.use(settings.root, settings.secrets_dir)
+    datastore_registry.use(settings.root, settings.secrets)
     if settings.run_as:
         _become(settings.run_as)
     if settings.worker_uids:

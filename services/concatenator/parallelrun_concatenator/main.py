@@ -25,7 +25,7 @@ def main(argv: list[str] | None = None) -> None:
     hide_memory()
     settings = ConcatenatorSettings.from_command_line(argv)
     telemetry.configure("concatenator", log_format=settings.log_format)
-    datastore_registry.use(settings.root, settings.secrets_dir)  # RQ workers are forked from this process
+    datastore_registry.use(settings.root, settings.secrets)  # RQ workers are forked from this process
     # Else each process that is forked for a job does it anew.
     JobSpec.model_rebuild()
     with_values("true", lambda kind, name: "")

@@ -178,7 +178,7 @@ def main(argv: list[str] | None = None) -> None:
     hide_memory()
     settings = MasterSettings.from_command_line(argv)
     telemetry.configure("master", log_format=settings.log_format)
-    datastore_registry.use(settings.root, settings.secrets_dir)  # leaders are forked from this process
+    datastore_registry.use(settings.root, settings.secrets)  # leaders are forked from this process
     warm_up()
     wait_for_fit_redis(settings)
     stop, storage = StopSignal(), StorageTotals()

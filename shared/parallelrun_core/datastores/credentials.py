@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from parallelrun_core.datastores.definition import Datastore, GcsDatastore, S3Datastore
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.service.secret_files import MAX_BYTES, SecretUnusable
+from parallelrun_core.service.secret_source import MAX_BYTES, SecretUnusable
 from parallelrun_core.untrusted.document import load_document
 
 _PREFIX: Final = "aws_"

@@ -6,7 +6,6 @@ A process that nobody has told knows none.
 from __future__ import annotations
 
 import errno
-import os
 import threading
 import time
 from pathlib import Path
@@ -17,7 +16,7 @@ from parallelrun_core.datastores.credentials import Found, read_credentials
 from parallelrun_core.datastores.definition import OF_DATASTORES, Datastore
 from parallelrun_core.datastores.document import DatastoreCatalog, datastore_catalog
 from parallelrun_core.errors import ParallelRunError
-from parallelrun_core.service.secret_files import SecretUnusable, read_secret_file
+from parallelrun_core.service.secret_source import SecretSource, SecretUnusable
 
 _FRESH_S: Final = 2.0
 """How long what was read is used without asking whether it has changed."""
@@ -30,7 +29,7 @@ class DatastoreUnusable(OSError):
 class _Place(NamedTuple):
     catalog: DatastoreCatalog
     bound: BoundSecrets
-    secrets: Path | None
+    secrets: SecretSource
 
 
 class Known(NamedTuple):
@@ -52,14 +51,14 @@ _READ: Final[dict[str, _Read]] = {}
 _LOCK: Final = threading.Lock()
 
 
-def use(root: Path, secrets_dir: Path | None) -> None:
+def use(root: Path, secrets: SecretSource) -> None:
     """Say where this process, and those that are forked from it, find definitions and secrets.
 
     Args:
         root: the cluster's root folder.
-        secrets_dir: None: there are no secrets here.
+        secrets: has the credentials of datastores.
     """
-    _PLACES[:] = [_Place(datastore_catalog(root), BoundSecrets(root), secrets_dir)]
+    _PLACES[:] = [_Place(datastore_catalog(root), BoundSecrets(root), secrets)]
     _READ.clear()
 
 
@@ -99,13 +98,9 @@ def _read(place: _Place, name: str) -> Known:
         reference = datastore.credentials
         if reference is None or datastore.anonymous:
             return Known(datastore, None)
-        if place.secrets is None:
-            raise SecretUnusable("give this service a folder of secrets (PARALLELRUN_SECRETS_DIR), and put it there")
+        content = place.secrets.read(f"{OF_DATASTORES}/{reference.secret}")
         place.bound.check(datastore)
-        return Known(
-            datastore,
-            read_credentials(datastore, read_secret_file(place.secrets, f"{OF_DATASTORES}/{reference.secret}")),
-        )
+        return Known(datastore, read_credentials(datastore, content))
     except SecretUnusable as error:
         secret = datastore.credentials.secret if datastore.credentials else ""
         raise _unusable(name, f"its secret {secret!r} can't be used here: {error}") from None
@@ -118,19 +113,11 @@ def _unusable(name: str, why: str) -> DatastoreUnusable:
 
 
 def _stamp(place: _Place, name: str, datastore: Datastore | None) -> tuple[object, ...]:
-    """Return what changes with the files of a datastore."""
+    """Return what changes with a datastore and its secret."""
     try:
         version = place.catalog.version(name)
     except (OSError, ParallelRunError):
         version = ""
-    if place.secrets is None or datastore is None or datastore.credentials is None:
+    if datastore is None or datastore.credentials is None:
         return (version,)
-    return version, _stamp_of(place.secrets / OF_DATASTORES / datastore.credentials.secret)
-
-
-def _stamp_of(file: Path) -> object:
-    try:
-        status = os.stat(file)
-    except OSError as error:
-        return error.errno
-    return status.st_mtime_ns, status.st_size, status.st_ino
+    return version, place.secrets.stamp(f"{OF_DATASTORES}/{datastore.credentials.secret}")

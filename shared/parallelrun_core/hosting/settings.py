@@ -18,6 +18,7 @@ from pydantic_settings import BaseSettings, CliSettingsSource, SettingsConfigDic
 
 from parallelrun_core.described import descriptions
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.service.secret_source import SecretSource, secret_source
 from parallelrun_core.wire.leasing import LEADER_S, LEASE_S
 
 if TYPE_CHECKING:
@@ -184,3 +185,8 @@ class ReadsStores(ServiceSettings):
     @classmethod
     def _whole(cls, value: Path | None) -> Path | None:
         return value and value.absolute()
+
+    @property
+    def secrets(self) -> SecretSource:
+        """Return where this service has the values of secrets from."""
+        return secret_source(self.secrets_dir)

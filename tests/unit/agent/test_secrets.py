@@ -64,7 +64,9 @@ def test_a_folder_that_others_can_enter_is_not_used(folder: Path) -> None:
         secret_values({"KEY": Secret(file="below/key")}, settings(folder))
 
 
-@pytest.mark.parametrize("where", [None, Path("/nowhere/secrets")])
-def test_a_node_without_a_folder_says_so(where: Path | None) -> None:
-    with pytest.raises(SecretMissing, match="folder of secrets"):
+@pytest.mark.parametrize(
+    "where, advice", [(None, r"--secrets-dir, .* as below/key\."), (Path("/nowhere/secrets"), "folder of secrets")]
+)
+def test_a_node_without_a_folder_says_so(where: Path | None, advice: str) -> None:
+    with pytest.raises(SecretMissing, match=advice):
         secret_values({"KEY": Secret(file="below/key")}, settings(where))

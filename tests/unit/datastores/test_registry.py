@@ -14,6 +14,7 @@ from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.datastores.credentials import AccountKey, Keys, Sas, ServiceAccount, ServicePrincipal
 from parallelrun_core.datastores.document import DatastoreCatalog, datastore_catalog, read_definition
 from parallelrun_core.errors import CorruptLog, NotFound
+from parallelrun_core.service.secret_source import secret_source
 
 CANARY = "canary-0123456789"
 S3 = {"type": "s3", "bucket": "abc", "credentials": {"secret": "key"}}
@@ -33,7 +34,7 @@ def secrets(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def told(tmp_path: Path, secrets: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DatastoreCatalog]:
     monkeypatch.setattr(datastore_registry, "_FRESH_S", 0)
-    datastore_registry.use(tmp_path, secrets)
+    datastore_registry.use(tmp_path, secret_source(secrets))
     yield datastore_catalog(tmp_path)
     datastore_registry._PLACES.clear()
 
@@ -113,6 +114,35 @@ def test_nothing_is_read_again_while_it_is_fresh(
     assert datastore_registry.known("d").credentials == Keys("a", CANARY)
 
 
+class Rotating:
+    """A source of secrets that is no folder: each content stays until it is replaced."""
+
+    def __init__(self) -> None:
+        self.contents: dict[str, bytes] = {}
+        self.reads = 0
+
+    def read(self, name: str) -> bytes:
+        self.reads += 1
+        return self.contents[name]
+
+    def stamp(self, name: str) -> object:
+        return hash(self.contents[name])
+
+
+def test_secrets_of_another_source_are_read_when_their_stamp_has_changed(
+    told: DatastoreCatalog, tmp_path: Path
+) -> None:
+    source = Rotating()
+    source.contents["datastores/key"] = KEYS.encode()
+    datastore_registry.use(tmp_path, source)
+    told.define(read_definition(S3, name="d"))
+    assert datastore_registry.known("d").credentials == Keys("a", CANARY)
+    assert datastore_registry.known("d").credentials == Keys("a", CANARY)
+    assert source.reads == 1
+    source.contents["datastores/key"] = KEYS.replace(CANARY, "rotated").encode()
+    assert datastore_registry.known("d").credentials == Keys("a", "rotated")
+
+
 def test_what_is_missing_is_said_with_what_to_do(told: DatastoreCatalog, secrets: Path, tmp_path: Path) -> None:
     told.define(read_definition(S3, name="images"))
     with pytest.raises(datastore_registry.DatastoreUnusable, match=r"put it into .*/secrets/datastores/key"):
@@ -122,7 +152,7 @@ def test_what_is_missing_is_said_with_what_to_do(told: DatastoreCatalog, secrets
     secrets.chmod(0o755)
     with pytest.raises(datastore_registry.DatastoreUnusable, match="chmod 700"):
         datastore_registry.known("images")
-    datastore_registry.use(tmp_path, None)
+    datastore_registry.use(tmp_path, secret_source(None))
     with pytest.raises(datastore_registry.DatastoreUnusable, match="PARALLELRUN_SECRETS_DIR"):
         datastore_registry.known("images")
     told.define(read_definition(S3 | {"anonymous": True}, name="images"))

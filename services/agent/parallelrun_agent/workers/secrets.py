@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from parallelrun_agent.settings import SECRET_PREFIX, AgentSettings
 from parallelrun_core.errors import ParallelRunError
-from parallelrun_core.service.secret_files import MAX_BYTES, SecretUnusable, read_secret_file
+from parallelrun_core.service.secret_source import MAX_BYTES, SecretUnusable
 from parallelrun_core.spec.secrets import Secret
 
 
@@ -35,12 +35,8 @@ def _of_environment(name: str, variable: str, settings: AgentSettings) -> str:
 
 
 def _of_file(name: str, file: str, settings: AgentSettings) -> str:
-    folder = settings.secrets_dir
-    if folder is None:
-        advice = "give its agent a folder of secrets (--secrets-dir)"
-        raise SecretMissing(f"Secret {name} isn't on node {settings.node}: {advice}, and put it there as {file}.")
     try:
-        data = read_secret_file(folder, file)
+        data = settings.secrets.read(file)
     except SecretUnusable as error:
         raise SecretMissing(f"Secret {name} isn't on node {settings.node}: {error}.") from error
     try:
@@ -49,5 +45,5 @@ def _of_file(name: str, file: str, settings: AgentSettings) -> str:
         value = ""
     if not value or len(data) > MAX_BYTES or "\0" in value:
         limit = f"a text in UTF-8 of at most {MAX_BYTES:,} bytes, not empty and without NUL"
-        raise SecretMissing(f"Secret {name} on node {settings.node}: {folder / file} must be {limit}.")
+        raise SecretMissing(f"Secret {name} on node {settings.node}: {file} must be {limit}.")
     return value

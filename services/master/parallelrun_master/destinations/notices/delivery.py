@@ -18,7 +18,7 @@ import msgspec
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.layout import Logs, outbox_of
 from parallelrun_core.service import telemetry
-from parallelrun_core.service.secret_files import SecretUnusable, read_secret_file
+from parallelrun_core.service.secret_source import SecretUnusable, secret_source
 from parallelrun_core.spec.notify import Notify
 from parallelrun_core.spec.secrets import OF_NOTICES
 from parallelrun_core.untrusted.sanitize import visible
@@ -44,6 +44,7 @@ class NoticeDelivery:
     def __init__(self, order: NoticeOrder) -> None:
         self._order = order
         self._root = Path(order.root)
+        self._secrets = secret_source(Path(order.secrets_dir) if order.secrets_dir else None)
         self._allowed = Allowed.parse(order.allow)
         self._clock = Clock(order.now)
         self._log = telemetry.logger()
@@ -89,10 +90,8 @@ class NoticeDelivery:
         if not notify.secret:
             return None
         name = f"{OF_NOTICES}/{key_file(urlsplit(notify.url).hostname or '', notify.secret)}"
-        if self._order.secrets_dir is None:
-            raise KeyUnusable("masters have no folder of secrets (--secrets-dir)")
         try:
-            return key_of(read_secret_file(Path(self._order.secrets_dir), name))
+            return key_of(self._secrets.read(name))
         except KeyUnusable as error:
             raise KeyUnusable(f"the key {name} can't be used: {error}") from error
 
