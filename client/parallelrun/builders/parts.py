@@ -32,6 +32,17 @@ def without_none(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
+def refuse(hint: str = "", /, **arguments: Any) -> None:
+    """Refuse arguments that Azure ML's classes have, and that mean nothing here, where they have a value.
+
+    Raises:
+        InvalidInput: one has; what to do instead is the hint.
+    """
+    for name, value in arguments.items():
+        if value:
+            raise InvalidInput.at(f"/{name}", "it has no counterpart in ParallelRun", hint)
+
+
 @dataclass
 class Input:
     """Something that a job reads: a folder, a file, a table, or a value."""

@@ -4,27 +4,49 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
-from parallelrun.builders.parts import without_none
+from parallelrun.builders.parts import refuse, without_none
+from parallelrun.errors import InvalidInput
 
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_]")
+_OUTPUT_NAME: Final = "{output-name}"
+_RUN_ID: Final = "{run-id}"
+_HEADERS: Final = {True: "all_files_same_headers", False: "no_header"}
+_SEE_TABLES: Final = "an Input with transformations has it (docs/tables.md)"
+_ONE_PLACE: Final = "the script writes into the folder that it gets as an argument"
+
+
+class WritingStep(Protocol):
+    """A step, as data know the one that writes them."""
+
+    name: str
 
 
 class StepData:
-    """A folder or file that one step writes; the step that has it among its outputs is that one.
+    """A folder or file that one step of a pipeline writes, and others may read.
 
     Args:
-        name: of the output; by default, one is made up.
-        path: where it is; by default, among the outputs of the step.
+        name: of the output; without one, the step that writes it names it in its order (`output_0`).
+        path: where it is; by default, among the outputs of the step. `{output-name}` in it is the name of the output,
+            and `{run-id}` that of the job.
+        type: what it is, as of any output of a job: `uri_folder` or `uri_file`.
     """
 
     def __init__(self, name: str | None = None, path: str | None = None, type: str = "uri_folder") -> None:
         self.name = name or ""
         self.path = path
         self.type = type
-        self.writer: Any = None
+        self._writer: WritingStep | None = None
+
+    @property
+    def writer(self) -> WritingStep | None:
         """The step that writes it; None while there is none."""
+        return self._writer
+
+    def be_written_by(self, step: WritingStep) -> None:
+        """Let a step write it, in place of an earlier one, as of a cell of a notebook that runs again."""
+        self._writer = step
 
     @property
     def key(self) -> str:
@@ -32,21 +54,66 @@ class StepData:
         text = _NOT_IN_NAMES.sub("_", self.name)
         return f"_{text}" if text[:1].isdecimal() else text
 
-    def fields(self) -> dict[str, Any]:
-        """The fields of the output as in a job file."""
-        return without_none({"type": self.type, "path": self.path})
+    def fields(self, name: str) -> dict[str, Any]:
+        """The fields of the output as in a job file.
 
-    def as_input(self, name: str | None = None) -> StepDataInput:
-        """Return this output as an input of another step."""
-        return StepDataInput(self, name)
+        Args:
+            name: of the output, which its step may have given it.
+        """
+        path = self.path and self.path.replace(_OUTPUT_NAME, name).replace(_RUN_ID, "${{name}}")
+        return without_none({"type": self.type, "path": path})
 
-    def read_delimited_files(self, **options: Any) -> StepDataInput:
-        """Return this output as the input of a step that gets it as a table, with the options of `read_delimited`."""
-        return StepDataInput(self, transformations=({"read_delimited": options},))
+    def read_delimited_files(  # noqa: PLR0917 - v1 has this order
+        self,
+        include_path: bool | None = None,
+        separator: str | None = None,
+        header: bool | str | None = None,
+        partition_format: str | None = None,
+        path_glob: str | None = None,
+        set_column_types: Any = None,
+        **options: Any,
+    ) -> StepDataInput:
+        """Return this output as the input of a step that gets it as a table.
 
-    def read_parquet_files(self, **options: Any) -> StepDataInput:
-        """Return this output as the input of a step that gets it as a table."""
-        return StepDataInput(self, transformations=({"read_parquet": options} if options else "read_parquet",))
+        Args:
+            options: others of `read_delimited` (docs/tables.md).
+
+        Raises:
+            InvalidInput: a glob, column types or a kind of header are given, which are steps of `transformations` here.
+        """
+        refuse(_SEE_TABLES, path_glob=path_glob, set_column_types=set_column_types)
+        if not isinstance(header, bool | str | None):
+            raise InvalidInput.at("/header", f"True, False or the name of a kind, not {header!r}", _SEE_TABLES)
+        read_options = {
+            "include_path_column": include_path,
+            "delimiter": separator,
+            "header": _HEADERS[header] if isinstance(header, bool) else header,
+        }
+        return self._as_table("read_delimited", {**read_options, **options}, partition_format)
+
+    def read_parquet_files(
+        self,
+        include_path: bool | None = None,
+        partition_format: str | None = None,
+        path_glob: str | None = None,
+        set_column_types: Any = None,
+        **options: Any,
+    ) -> StepDataInput:
+        """Return this output as the input of a step that gets it as a table.
+
+        Args:
+            options: others of `read_parquet` (docs/tables.md).
+
+        Raises:
+            InvalidInput: a glob or column types are given, which are steps of `transformations` here.
+        """
+        refuse(_SEE_TABLES, path_glob=path_glob, set_column_types=set_column_types)
+        return self._as_table("read_parquet", {"include_path_column": include_path, **options}, partition_format)
+
+    def _as_table(self, step: str, options: dict[str, Any], partition_format: str | None) -> StepDataInput:
+        options = without_none(options)
+        by_path = ({"extract_columns_from_partition_format": partition_format},) if partition_format else ()
+        return StepDataInput(self, transformations=({step: options} if options else step, *by_path))
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,11 +130,19 @@ class StepDataInput:
         return replace(self, name=name)
 
     def as_mount(self, path_on_compute: str | None = None) -> Self:
-        """Return this input, read where it is."""
+        """Return this input, read where it is.
+
+        Args:
+            path_on_compute: no effect: the script gets the path as an argument.
+        """
         return replace(self, mode="ro_mount")
 
     def as_download(self, path_on_compute: str | None = None) -> Self:
-        """Return this input, copied to the node's own disk first."""
+        """Return this input, copied to the node's own disk first.
+
+        Args:
+            path_on_compute: no effect: the script gets the path as an argument.
+        """
         return replace(self, mode="download")
 
     def as_direct(self) -> Self:
@@ -78,76 +153,143 @@ class StepDataInput:
 class PipelineData(StepData):
     """v1's `PipelineData`: an output of the step that has it in `outputs` or as `output`, an input of all others.
 
-    Arguments that place data in Azure ML have no effect.
+    Args:
+        name: of the output, unless `output_name` is given.
+        is_directory: False: it is a file.
+        datastore, output_mode, output_path_on_compute, output_overwrite, data_type, pipeline_output_name: no effect, as
+            all outputs are written in place, among those of the step.
+
+    Raises:
+        InvalidInput: it is the output of a training, which steps here don't have.
     """
 
-    def __init__(
-        self, name: str, datastore: Any = None, output_name: str | None = None, *, is_directory: bool = True, **_: Any
+    def __init__(  # noqa: PLR0917 - v1 has this order
+        self,
+        name: str,
+        datastore: Any = None,
+        output_name: str | None = None,
+        output_mode: str | None = None,
+        output_path_on_compute: str | None = None,
+        output_overwrite: bool | None = None,
+        data_type: str | None = None,
+        is_directory: bool | None = None,
+        pipeline_output_name: str | None = None,
+        training_output: Any = None,
     ) -> None:
-        super().__init__(output_name or name, type="uri_folder" if is_directory else "uri_file")
+        refuse(_ONE_PLACE, training_output=training_output)
+        super().__init__(output_name or name, type="uri_file" if is_directory is False else "uri_folder")
 
     def as_dataset(self) -> Self:
         """Return these data unchanged: they are read as a dataset anyway."""
         return self
 
-    def as_mount(self) -> Self:
-        """Return these data unchanged: they are read where they are."""
-        return self
+    def as_input(self, input_name: str | None = None) -> StepDataInput:
+        """Return these data as an input of another step."""
+        return StepDataInput(self, input_name)
 
-    def parse_delimited_files(self, **options: Any) -> StepDataInput:
-        """Return these data as the input of a step that gets them as a table: see `read_delimited_files`."""
-        return self.read_delimited_files(**options)
-
-    def parse_parquet_files(self, **options: Any) -> StepDataInput:
-        """Return these data as the input of a step that gets them as a table: see `read_parquet_files`."""
-        return self.read_parquet_files(**options)
+    def as_mount(self, input_name: str | None = None) -> Self | StepDataInput:
+        """Return these data, as an input if it has a name: they are read where they are."""
+        return StepDataInput(self, input_name, mode="ro_mount") if input_name else self
 
     def as_named_input(self, name: str) -> StepDataInput:
         """Return these data as an input of another step with this name."""
         return StepDataInput(self, name)
 
-    def as_download(self) -> StepDataInput:
-        """Return these data as an input of another step, copied to the node's own disk first."""
-        return StepDataInput(self, mode="download")
+    def as_download(
+        self, input_name: str | None = None, path_on_compute: str | None = None, overwrite: bool | None = None
+    ) -> StepDataInput:
+        """Return these data as an input of another step, copied to the node's own disk first.
+
+        Args:
+            path_on_compute, overwrite: no effect: the script gets the path of a folder of its own as an argument.
+        """
+        return StepDataInput(self, input_name, mode="download")
+
+    def parse_delimited_files(
+        self, *, file_extension: str | None = None, quoted_line_breaks: bool = False, **options: Any
+    ) -> StepDataInput:
+        """Return these data as the input of a step that gets them as a table: see `read_delimited_files`.
+
+        Raises:
+            InvalidInput: an extension is given; what is read are all files.
+        """
+        refuse(_SEE_TABLES, file_extension=file_extension)
+        return self.read_delimited_files(**options, support_multi_line=quoted_line_breaks or None)
+
+    def parse_parquet_files(self, *, file_extension: str | None = None, **options: Any) -> StepDataInput:
+        """Return these data as the input of a step that gets them as a table: see `read_parquet_files`.
+
+        Raises:
+            InvalidInput: an extension other than that of Parquet is given; what is read are all files.
+        """
+        refuse(_SEE_TABLES, file_extension=file_extension != ".parquet" and file_extension)
+        return self.read_parquet_files(**options)
 
 
 class OutputFileDatasetConfig(StepData):
     """v1's `OutputFileDatasetConfig`: an output of the step that names it; `as_input()` is the input of another one.
 
     Args:
-        destination: a path, or a pair of a datastore and a path in it; `{output-name}` in it is the name.
+        destination: a path, or a pair of a datastore and a path in it; `{output-name}` in it is the name of the output,
+            and `{run-id}` that of the job.
+
+    Raises:
+        InvalidInput: another folder is given as the `source` of an upload, or a `partition_format`, which belongs to
+            the step that reads.
     """
 
-    def __init__(self, name: str | None = None, destination: Any = None, **_: Any) -> None:
-        super().__init__(name, _place(destination, name or "output"))
-        self._asset = ""
+    def __init__(
+        self, name: str | None = None, destination: Any = None, source: Any = None, partition_format: str | None = None
+    ) -> None:
+        refuse(_ONE_PLACE, source=source)
+        refuse("give it to read_delimited_files or read_parquet_files", partition_format=partition_format)
+        super().__init__(name, _place(destination))
+        self._asset: dict[str, Any] = {}
 
-    def fields(self) -> dict[str, Any]:
+    def fields(self, name: str) -> dict[str, Any]:
         """The fields of the output as in a job file."""
-        return {**super().fields(), **({"asset": {"name": self._asset}} if self._asset else {})}
+        return {**super().fields(name), **({"asset": self._asset} if self._asset else {})}
+
+    def as_input(self, name: str | None = None) -> StepDataInput:
+        """Return this output as an input of another step."""
+        return StepDataInput(self, name)
 
     def as_upload(self, overwrite: bool = False, source_globs: Any = None) -> Self:
-        """Return this output unchanged: it is written to its destination anyway."""
+        """Return this output unchanged: it is written to its destination anyway.
+
+        Args:
+            overwrite: no effect.
+
+        Raises:
+            InvalidInput: globs are given; what the step writes is all there.
+        """
+        refuse("write what belongs to the output, and nothing else, into its folder", source_globs=source_globs)
         return self
 
     def as_mount(self, disable_metadata_cache: bool = False) -> Self:
-        """Return this output unchanged: it is written to its destination anyway."""
+        """Return this output unchanged: it is written to its destination anyway.
+
+        Args:
+            disable_metadata_cache: no effect.
+        """
         return self
 
-    def register_on_complete(self, name: str, **_: Any) -> Self:
-        """Return this output; it becomes data of this name when its step has completed."""
-        self._asset = name
+    def register_on_complete(
+        self, name: str, description: str | None = None, tags: dict[str, str] | None = None
+    ) -> Self:
+        """Return this output; it becomes data of this name when its step has completed.
+
+        Args:
+            description, tags: no effect: the version says which job has made it.
+        """
+        self._asset = {"name": name}
         return self
 
 
-def _place(destination: Any, name: str) -> str | None:
-    if destination is None:
-        return None
-    if isinstance(destination, tuple | list):
-        from parallelrun_core.storage.location import in_datastore
+def _place(destination: Any) -> str | None:
+    if not isinstance(destination, tuple | list):
+        return None if destination is None else str(destination)
+    from parallelrun_core.storage.location import in_datastore
 
-        datastore, path = destination[0], destination[1] if len(destination) > 1 else name
-        text = in_datastore(str(getattr(datastore, "name", datastore)), str(path).strip("/"))
-    else:
-        text = str(destination)
-    return text.replace("{output-name}", name)
+    datastore, path = destination[0], destination[1] if len(destination) > 1 else _OUTPUT_NAME
+    return in_datastore(str(getattr(datastore, "name", datastore)), str(path).strip("/"))

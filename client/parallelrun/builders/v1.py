@@ -10,7 +10,15 @@ from typing import Any, Final, Self
 
 from parallelrun.builders.parts import Environment, Output, several, without_none
 from parallelrun.builders.step_data import StepData
-from parallelrun.builders.v1_steps import ALONE, UNKNOWN, Given, PipelineParameter, Surroundings, Wires, named
+from parallelrun.builders.v1_steps import (
+    NO_PIPELINE,
+    PIPELINE_TO_COME,
+    PipelineParameter,
+    StepInputSource,
+    Surroundings,
+    Wires,
+    named,
+)
 from parallelrun.errors import InvalidInput
 
 _MAY_BE_PARAMETERS: Final = frozenset({
@@ -65,10 +73,11 @@ class ParallelRunConfig:
         findings.validate(Config, self.document(), f"/{CONFIG}")
         findings.check()
 
-    def document(self, around: Surroundings = ALONE) -> dict[str, Any]:
+    def document(self, around: Surroundings = NO_PIPELINE) -> dict[str, Any]:
         """The fields as in a job file, with the values of pipeline parameters."""
         document = {field.name: _value(field.name, getattr(self, field.name), around) for field in fields(self)}
         document["environment"] = self.environment.document()
+        document["source_directory"] = self.source_directory or around.source_directory
         document["compute_target_name"] = getattr(self.compute_target, "name", document.pop("compute_target", None))
         if isinstance(document["partition_keys"], tuple):  # text is refused as any other wrong type
             document["partition_keys"] = list(document["partition_keys"])
@@ -156,9 +165,9 @@ class ParallelRunStep:
         self,
         name: str,
         parallel_run_config: ParallelRunConfig,
-        inputs: Iterable[Given],
+        inputs: Iterable[StepInputSource],
         output: Output | StepData | str | Path | None = None,
-        side_inputs: Iterable[Given] | None = None,
+        side_inputs: Iterable[StepInputSource] | None = None,
         arguments: Iterable[Any] | None = None,
         allow_reuse: bool | None = None,
     ) -> None:
@@ -171,7 +180,7 @@ class ParallelRunStep:
         written = [output] if isinstance(output, StepData) else []
         self.wires = Wires.of([*self._inputs, *self._side_inputs], written, several(arguments, "/arguments"))
         for data in self.wires.outputs:
-            data.writer = self
+            data.be_written_by(self)
         self._allow_reuse = allow_reuse
         parallel_run_config.check()
         if self._output is None and parallel_run_config.output_action.lower() != "summary_only":
@@ -181,7 +190,7 @@ class ParallelRunStep:
     def _check(self) -> None:
         from parallelrun_core.intake.reading import read_job
 
-        read_job(self.document(UNKNOWN), folder=Path.cwd())
+        read_job(self.document(PIPELINE_TO_COME), folder=Path.cwd())
 
     def run_after(self, step: Any) -> None:
         """Begin only when that step has completed, though no data of it is needed."""
@@ -193,7 +202,7 @@ class ParallelRunStep:
             getattr(self.parallel_run_config, name) for name in sorted(_MAY_BE_PARAMETERS)
         ] + self.wires.parameters()
 
-    def document(self, around: Surroundings = ALONE) -> dict[str, Any]:
+    def document(self, around: Surroundings = NO_PIPELINE) -> dict[str, Any]:
         """The content of a job file for the same step.
 
         Raises:
@@ -206,8 +215,10 @@ class ParallelRunStep:
             "name": self.name,
             "inputs": [input_documents[str(each.name)] for _, each in self._inputs],
             "side_inputs": [each for name, each in input_documents.items() if name not in data],
-            "output": f"${{{{outputs.{output.key}}}}}" if isinstance(output, StepData) else output and str(output),
-            "outputs": {data.key: data.fields() for data in self.wires.outputs} or None,
+            "output": f"${{{{outputs.{self.wires.outputs[output]}}}}}"
+            if isinstance(output, StepData)
+            else output and str(output),
+            "outputs": self.wires.output_documents() or None,
             "arguments": [self.wires.argument(value, around) for value in self.wires.arguments],
             "allow_reuse": self._allow_reuse,
         }

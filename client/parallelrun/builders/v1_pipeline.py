@@ -8,9 +8,16 @@ from collections.abc import Iterable, Mapping
 from copy import copy
 from typing import Any, Final, Self
 
-from parallelrun.builders.parts import Environment, several, without_none
+from parallelrun.builders.parts import Environment, refuse, several, without_none
 from parallelrun.builders.step_data import StepData
-from parallelrun.builders.v1_steps import ALONE, Given, PipelineParameter, Surroundings, Wires, named
+from parallelrun.builders.v1_steps import (
+    NO_PIPELINE,
+    PipelineParameter,
+    StepInputSource,
+    Surroundings,
+    Wires,
+    named,
+)
 from parallelrun.errors import InvalidInput
 
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
@@ -24,7 +31,11 @@ class PythonScriptStep:
         runconfig: anything with an `environment`.
         inputs, outputs: what it reads and writes, apart from what its arguments name.
         params: become environment variables `AML_PARAMETER_NAME`, as in v1.
-        compute_target: no effect.
+        source_directory: the folder with the code; by default that of the pipeline, or the current one.
+        compute_target, version, hash_paths: no effect; a step is used again where its code and data are the same.
+
+    Raises:
+        InvalidInput: two inputs or outputs have the same name, or there are `runconfig_pipeline_params`.
     """
 
     def __init__(
@@ -35,23 +46,28 @@ class PythonScriptStep:
         compute_target: Any = None,
         runconfig: Any = None,
         *,
-        inputs: Iterable[Given] | None = None,
+        inputs: Iterable[StepInputSource] | None = None,
         outputs: Iterable[StepData] | None = None,
         params: Mapping[str, Any] | None = None,
         source_directory: str | None = None,
         allow_reuse: bool = True,
-        **_: Any,
+        runconfig_pipeline_params: Mapping[str, Any] | None = None,
+        version: str | None = None,
+        hash_paths: Iterable[str] | None = None,
     ) -> None:
+        refuse(
+            "of a run configuration, a step uses the environment", runconfig_pipeline_params=runconfig_pipeline_params
+        )
         self.name = name or script_name
         self.after: list[Any] = []
         self.wires = Wires.of(
             named(several(inputs, "/inputs"), "input"), several(outputs, "/outputs"), several(arguments, "/arguments")
         )
-        self._script, self._code, self._allow_reuse = script_name, source_directory or ".", allow_reuse
+        self._script, self._code, self._allow_reuse = script_name, source_directory, allow_reuse
         self._params = dict(params or {})
         self._environment = getattr(runconfig, "environment", None)
         for data in self.wires.outputs:
-            data.writer = self
+            data.be_written_by(self)
 
     def run_after(self, step: Any) -> None:
         """Begin only when that step has completed, though no data of it is needed."""
@@ -61,7 +77,7 @@ class PythonScriptStep:
         """Return what may be a pipeline parameter."""
         return [*self._params.values(), *self.wires.parameters()]
 
-    def document(self, around: Surroundings = ALONE) -> dict[str, Any]:
+    def document(self, around: Surroundings = NO_PIPELINE) -> dict[str, Any]:
         """The content of a job file for the same step.
 
         Raises:
@@ -72,12 +88,12 @@ class PythonScriptStep:
         inputs = self.wires.documents(around).items()
         words = [self.wires.argument(value, around) for value in self.wires.arguments]
         document = {
-            "code": self._code,
+            "code": self._code or around.source_directory or ".",
             "command": " ".join(["python", shlex.quote(self._script), *map(_word, words)]),
             "environment": environment or None,
             "environment_variables": {**variables, **params} or None,
             "inputs": {name: {key: fields[key] for key in fields if key != "name"} for name, fields in inputs} or None,
-            "outputs": {data.key: data.fields() for data in self.wires.outputs} or None,
+            "outputs": self.wires.output_documents() or None,
         }
         return without_none(document)
 
@@ -97,14 +113,24 @@ class Pipeline:
     """A pipeline of v1. `Client.jobs.create` accepts it.
 
     Args:
-        workspace: no effect, as `default_datastore`.
+        workspace, default_datastore: no effect.
         steps: also lists of steps, and StepSequences. Steps whose data they need are found by themselves, as in v1.
+        default_source_directory: the folder with the code of steps that name none.
+        resolve_closure: False: steps whose data are needed are not found by themselves.
     """
 
-    def __init__(
-        self, workspace: Any = None, steps: Iterable[Any] = (), description: str | None = None, **_: Any
+    def __init__(  # noqa: PLR0917 - v1 has this order
+        self,
+        workspace: Any = None,
+        steps: Iterable[Any] = (),
+        description: str | None = None,
+        default_datastore: Any = None,
+        default_source_directory: str | None = None,
+        resolve_closure: bool = True,
     ) -> None:
-        self._steps = _with_needed(_flat([steps] if isinstance(steps, StepSequence) else several(steps, "/steps")))
+        flat_steps = _flat([steps] if isinstance(steps, StepSequence) else several(steps, "/steps"))
+        self._steps = _with_needed(flat_steps) if resolve_closure else flat_steps
+        self._source_directory = default_source_directory
         self._description = description
         self._settings: dict[str, Any] = {}
         self._experiment: str | None = None
@@ -152,18 +178,18 @@ class Pipeline:
         """
         names = _names(self._steps)
         writers = {
-            id(data): f"${{{{parent.jobs.{names[id(step)]}.outputs.{data.key}}}}}"
+            data: f"${{{{parent.jobs.{names[id(step)]}.outputs.{output_name}}}}}"
             for step in self._steps
-            for data in step.wires.outputs
+            for data, output_name in step.wires.outputs.items()
         }
 
         def place_of(data: StepData) -> str:
-            if id(data) not in writers:
+            if data not in writers:
                 raise InvalidInput.at("/inputs", f"no step of the pipeline writes {data.name or 'this data'}")
-            return writers[id(data)]
+            return writers[data]
 
         values = self.parameters()
-        around = Surroundings(place_of, values)
+        around = Surroundings(place_of, values, self._source_directory)
         document = {
             "type": "pipeline",
             "description": self._description,

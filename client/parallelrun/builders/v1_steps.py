@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,6 +29,8 @@ class Surroundings:
     """The path of what another step writes, or the expression for it. Raises InvalidInput if no step writes it."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """Values of pipeline parameters, in place of their defaults."""
+    source_directory: str | None = None
+    """The folder with the code of steps that name none."""
 
     def value(self, argument: Any) -> Any:
         """The value of a pipeline parameter; anything else as it is."""
@@ -43,12 +46,12 @@ def _nowhere(data: StepData) -> str:
     raise InvalidInput.at("/inputs", message, "submit a Pipeline with both steps")
 
 
-ALONE = Surroundings(_nowhere)
-"""Of a step that is no part of a pipeline."""
-UNKNOWN = Surroundings(lambda data: "/to/be/known/later")
-"""For the checks of a step before its pipeline is known."""
+NO_PIPELINE = Surroundings(_nowhere)
+"""Of a step that is no part of a pipeline: what other steps write is an error."""
+PIPELINE_TO_COME = Surroundings(lambda data: "/to/be/known/later")
+"""For the checks of a step whose pipeline is not made yet: any data may be those of another step."""
 
-Given = Input | StepData | StepDataInput | str | Path
+StepInputSource = Input | StepData | StepDataInput | str | Path
 
 
 @dataclass
@@ -68,7 +71,8 @@ class Wires:
     """
 
     inputs: list[tuple[Any, Input]]
-    outputs: list[StepData]
+    outputs: dict[StepData, str]
+    """What it writes, and what the output is called: by its own name, or by its number."""
     arguments: list[Any]
 
     @classmethod
@@ -76,22 +80,26 @@ class Wires:
         """The wires of a step; what only its arguments name is among them, too.
 
         Raises:
-            InvalidInput: two inputs have the same name.
+            InvalidInput: two inputs or two outputs have the same name.
         """
-        wires = cls(list(inputs), list(outputs), list(arguments))
+        wires = cls(list(inputs), {}, list(arguments))
+        written = dict.fromkeys(outputs)
         for value in wires.arguments:
             if isinstance(value, StepDataInput) and not wires._input(value):
-                wires.inputs += named([value], "argument")
-            elif isinstance(value, OutputFileDatasetConfig) and not wires._input(value) and value not in wires.outputs:
-                wires.outputs.append(value)
-        for number, data in enumerate(wires.outputs):
-            data.name = data.name or f"output_{number}"
+                wires.inputs += named([value], "argument", len(wires.inputs))
+            elif isinstance(value, OutputFileDatasetConfig) and not wires._input(value):
+                written[value] = None
+        wires.outputs = _output_names(written)
         values: dict[str, Any] = {}
         for source, step_input in wires.inputs:
             same = _data(source) or source
             if values.setdefault(str(step_input.name), same) is not same:
                 raise InvalidInput.at(f"/inputs/{step_input.name}", f"there is an input {step_input.name!r} already")
         return wires
+
+    def output_documents(self) -> dict[str, dict[str, Any]]:
+        """The outputs as in a job file, by name."""
+        return {name: data.fields(name) for data, name in self.outputs.items()}
 
     def reads(self) -> list[StepData]:
         """Return what other steps write, and this one reads."""
@@ -121,7 +129,7 @@ class Wires:
                 raise InvalidInput.at(
                     "/arguments", f"{value.name} is neither an input nor an output of this step", hint
                 )
-            return f"${{{{outputs.{value.key}}}}}"
+            return f"${{{{outputs.{self.outputs[value]}}}}}"
         if isinstance(value, Output):
             return absolute_path(value.path or ".", Path.cwd())
         value = around.value(value)
@@ -132,10 +140,10 @@ class Wires:
         return next((step_input.name for source, step_input in self.inputs if source is value), None)
 
 
-def named(inputs: Iterable[Given], prefix: str) -> list[tuple[Any, Input]]:
+def named(inputs: Iterable[StepInputSource], prefix: str, first: int = 0) -> list[tuple[Any, Input]]:
     """Each input as it was given, and as an Input with a name; without a path, if another step makes it."""
     pairs = []
-    for number, step_input in enumerate(inputs):
+    for number, step_input in enumerate(inputs, first):
         if isinstance(step_input, Input):
             data = step_input
         elif isinstance(step_input, StepDataInput):
@@ -147,6 +155,18 @@ def named(inputs: Iterable[Given], prefix: str) -> list[tuple[Any, Input]]:
             data = Input(path=str(step_input))
         pairs.append((step_input, replace(data, name=data.name or f"{prefix}_{number}")))
     return pairs
+
+
+def _output_names(outputs: Iterable[StepData]) -> dict[StepData, str]:
+    """Each output with its name; one that has none gets the next one that is free."""
+    names = {data: data.key for data in outputs}
+    taken: set[str] = set()
+    for name in filter(None, names.values()):
+        if name in taken:
+            raise InvalidInput.at(f"/outputs/{name}", f"there is an output {name!r} already")
+        taken.add(name)
+    numbered = (name for number in count() if (name := f"output_{number}") not in taken)
+    return {data: name or next(numbered) for data, name in names.items()}
 
 
 def _data(source: Any) -> StepData | None:

@@ -207,7 +207,7 @@ def test_a_pipeline_of_v1_runs_with_the_values_of_its_parameters(site: Site, tmp
     )  # fmt: skip
     score = ParallelRunStep("score", config, [prepared.as_input("files")], output=scores, arguments=["--limit", given])
     pipeline = Pipeline(steps=[score]).submitted_with({"given": "this"})
-    assert prepare.wires.outputs == [prepared]
+    assert prepare.wires.outputs == {prepared: "all"}
 
     outcome = site.outcome(site.ended(site.client.jobs.create(pipeline).id))
     rows = "given.txt this this\none.txt one this\ntwo.txt two this\n"

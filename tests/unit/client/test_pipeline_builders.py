@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -107,11 +108,119 @@ def test_names_are_made_fit_and_kept_apart() -> None:
 
 
 def test_outputs_may_have_a_destination_and_no_name() -> None:
-    stored = OutputFileDatasetConfig(destination=("store", "runs/{output-name}"))
-    spec = spec_of(Pipeline(steps=[script("one", "--to", stored), script("two", "--from", stored.as_input())]))
+    stored, other, last = (OutputFileDatasetConfig(destination=("store", "{run-id}/{output-name}")) for _ in range(3))
+    called = OutputFileDatasetConfig("output_1")
+    write = script("one", "--to", stored, called, other)
+    read = script("two", "--from", stored.as_input(), other.as_input(), last.as_input())
+    spec = spec_of(Pipeline(steps=[write, script("three", "--to", last), read]))
 
-    assert spec.steps["one"].job["outputs"]["output_0"]["path"] == "azureml://datastores/store/paths/runs/output"
-    assert sources(spec, "two") == {"output_0": ("one", "output_0")}
+    outputs = spec.steps["one"].job["outputs"]
+    assert {name: output.get("path") for name, output in outputs.items()} == {
+        "output_0": "azureml://datastores/store/paths/__parallelrun_job_id__-one/output_0",
+        "output_1": "",
+        "output_2": "azureml://datastores/store/paths/__parallelrun_job_id__-one/output_2",
+    }
+    assert sources(spec, "two") == {
+        "argument_0": ("one", "output_0"),
+        "argument_1": ("one", "output_2"),
+        "argument_2": ("three", "output_0"),
+    }
+    assert stored.name == other.name == last.name == "", "what users have made stays as it is"
+    with pytest.raises(InvalidInput, match="an output 'output_1' already"):
+        script("four", outputs=[called, PipelineData("output_1")])
+
+
+def test_a_step_made_again_writes_its_data_in_place_of_the_first_one() -> None:
+    data = PipelineData("data")
+    script("first", outputs=[data])
+    second = script("second", outputs=[data])
+    assert data.writer is second
+    assert list(spec_of(Pipeline(steps=[script("read", "--from", data, inputs=[data])])).steps) == ["second", "read"]
+
+
+def untyped(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as scripts call it that no checker of types has seen."""
+    return function
+
+
+SETTINGS_THAT_NOTHING_HAS: dict[str, Callable[[], object]] = {
+    "is_directry": lambda: untyped(PipelineData)("a", is_directry=False),
+    "destinatoin": lambda: untyped(OutputFileDatasetConfig)("a", destinatoin="/a"),
+    "descripton": lambda: untyped(OutputFileDatasetConfig("a").register_on_complete)("b", descripton="c"),
+    "allow_resue": lambda: script("a", allow_resue=False),
+    "default_datstore": lambda: untyped(Pipeline)(steps=[], default_datstore="a"),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS_THAT_NOTHING_HAS)
+def test_a_misspelt_setting_is_refused(name: str) -> None:
+    with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
+        SETTINGS_THAT_NOTHING_HAS[name]()
+
+
+SETTINGS_OF_AZURE_ALONE: dict[str, Callable[[], object]] = {
+    "/training_output": lambda: PipelineData("a", training_output=object()),
+    "/source": lambda: OutputFileDatasetConfig("a", source="/tmp/made"),
+    "/partition_format": lambda: OutputFileDatasetConfig("a", partition_format="{day}/*.csv"),
+    "/source_globs": lambda: OutputFileDatasetConfig("a").as_upload(source_globs=["*.csv"]),
+    "/path_glob": lambda: OutputFileDatasetConfig("a").read_delimited_files(path_glob="*.csv"),
+    "/set_column_types": lambda: OutputFileDatasetConfig("a").read_parquet_files(set_column_types={"a": "int"}),
+    "/header": lambda: untyped(OutputFileDatasetConfig("a").read_delimited_files)(header=3),
+    "/file_extension": lambda: PipelineData("a").parse_parquet_files(file_extension=".pq"),
+    "/runconfig_pipeline_params": lambda: script("a", runconfig_pipeline_params={"b": PipelineParameter("b", 1)}),
+}
+
+
+@pytest.mark.parametrize("pointer", SETTINGS_OF_AZURE_ALONE)
+def test_a_setting_that_would_change_the_result_in_azure_is_refused_by_its_name(pointer: str) -> None:
+    with pytest.raises(InvalidInput) as told:
+        SETTINGS_OF_AZURE_ALONE[pointer]()
+    assert [problem.pointer for problem in told.value.problems] == [pointer]
+    assert told.value.problems[0].hint
+
+
+def test_settings_of_azure_that_change_nothing_are_accepted() -> None:
+    data = PipelineData("a", "store", None, "upload", "/tmp/a", True, "t", pipeline_output_name="b")
+    assert data.fields("a") == {"type": "uri_folder"}
+    assert PipelineData("a", is_directory=False).fields("a") == {"type": "uri_file"}
+    assert data.as_mount() is data
+    assert data.as_mount("rows").name == "rows"
+    assert data.as_download("rows", path_on_compute="/tmp/b", overwrite=True).mode == "download"
+    assert data.as_input("rows").as_mount("/tmp/b").mode == "ro_mount"
+    assert data.parse_parquet_files(file_extension=".parquet").transformations == ("read_parquet",)
+    prepare = script("a", "--to", data, outputs=[data], version="2", hash_paths=["src"])
+    assert prepare.document()["outputs"] == {"a": {"type": "uri_folder"}}
+
+
+def test_tables_are_read_with_the_words_of_azure() -> None:
+    table = OutputFileDatasetConfig("table").read_delimited_files(True, "\t", False, "{day}/*.tsv", encoding="latin1")
+    assert table.transformations == (
+        {
+            "read_delimited": {
+                "include_path_column": True,
+                "delimiter": "\t",
+                "header": "no_header",
+                "encoding": "latin1",
+            }
+        },
+        {"extract_columns_from_partition_format": "{day}/*.tsv"},
+    )
+    rows = PipelineData("table").parse_delimited_files(quoted_line_breaks=True)
+    assert rows.transformations == ({"read_delimited": {"support_multi_line": True}},)
+
+
+def test_a_pipeline_may_name_the_folder_of_its_steps_and_leave_out_what_they_need() -> None:
+    data = PipelineData("data")
+    write = PythonScriptStep("write.py", outputs=[data])
+    read = PythonScriptStep("read.py", inputs=[data], source_directory="own")
+    score = ParallelRunStep("score", config(source_directory=None), [data], output="out")
+    steps = Pipeline(steps=[read, score], default_source_directory="shared").document()["jobs"]
+    codes = {name: step.get("code") for name, step in steps.items()}
+    assert codes == {"write_py": "shared", "read_py": "own", "score": None}
+    assert steps["score"]["parallel_run_config"]["source_directory"] == "shared"
+    with pytest.raises(InvalidInput, match="no step of the pipeline writes data"):
+        Pipeline(steps=[read], resolve_closure=False).document()
+    assert write.wires.outputs == {data: "data"}
 
 
 def test_what_is_not_reused_says_so() -> None:
@@ -143,5 +252,5 @@ def test_data_without_a_writer_and_steps_without_their_pipeline_are_refused() ->
 
 
 def test_what_is_registered_on_completion_names_its_asset() -> None:
-    data = OutputFileDatasetConfig("prepared").register_on_complete("kept")
-    assert data.fields()["asset"] == {"name": "kept"}
+    data = OutputFileDatasetConfig("prepared").register_on_complete("kept", description="for people", tags={"a": "b"})
+    assert data.fields("prepared")["asset"] == {"name": "kept"}
