@@ -148,8 +148,7 @@ class Context:
 def build_context(settings: ApiSettings) -> Context:
     """Put a server together; nothing is connected or written yet."""
     client = connect(settings.redis_login)
-    # It checks what datastores stand for, and has no credentials for them.
-    datastore_registry.use(settings.root, secret_source(None))
+    datastore_registry.use(settings.root, secret_source(None))  # it checks what they stand for, without credentials
     registry = Registry(client)
     nodes = NodeRegistry(client)
     job_views = JobViews(client)

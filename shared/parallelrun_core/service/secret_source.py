@@ -1,4 +1,4 @@
-"""Where a service has the values of secrets from: one source for those of jobs, of datastores and of webhooks.
+"""The source of a service's secrets: one for those of jobs, of datastores and of webhooks.
 
 Another source than a folder is a class with `read` and `stamp`, and a line in `secret_source`.
 """

@@ -85,7 +85,7 @@ class WorkerHarness:
                 config=plain._replace(**config), environment={**secrets, **env}, working_folder=self.working_folder,
                 part=self.part, stdout=self.stdout, stderr=self.stderr,
                 child_stdout=self.child_stdout, child_stderr=self.child_stderr,
-                script_logs=self.logs / "files", python=python, own_variables=env,
+                script_logs=self.logs / "files", max_log_bytes=64 << 20, python=python, own_variables=env,
                 template=key_of(code),
             ),
             (lambda _, request: template.fork(request)) if template else fork,

@@ -23,9 +23,10 @@ from parallelrun_master.destinations.notices import delivery, sending
 from parallelrun_master.destinations.notices.delivery import NoticeDelivery, NoticeOrder
 from parallelrun_master.destinations.notices.message import KeyUnusable, headers, key_of
 from parallelrun_master.destinations.notices.sending import NotDelivered, post
+from parallelrun_master.outbox.delivery import GIVE_UP_S, pause_s
 from parallelrun_master.outbox.entries import attempts_of, enqueue, owed, taken
 from parallelrun_master.outbox.watch import Watch
-from parallelrun_master.policy.notices import GIVE_UP_S, Allowed, key_file, pause_s, refusal
+from parallelrun_master.policy.notices import Allowed, key_file, refusal
 from tests.webhook import KEY, Receiver
 
 LOOPBACK = "127.0.0.0/8"

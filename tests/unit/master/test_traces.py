@@ -27,8 +27,8 @@ from parallelrun_core.wire.states import JobState
 from parallelrun_master.destinations import destinations_of
 from parallelrun_master.destinations.traces.delivery import TraceDelivery, TraceOrder
 from parallelrun_master.destinations.traces.exporting import Exporter
+from parallelrun_master.outbox.delivery import GIVE_UP_S
 from parallelrun_master.outbox.entries import attempts_of, enqueue, owed
-from parallelrun_master.policy.notices import GIVE_UP_S
 from parallelrun_master.policy.traced_tries import chosen
 from tests.otlp import Collector, Received, black_hole
 from tests.unit.core.factories import outcome

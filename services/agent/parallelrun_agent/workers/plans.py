@@ -77,14 +77,14 @@ class WorkerPlan:
     """The log of the process's real handles: output of children, and of libraries that aren't Python."""
     script_logs: Path
     """Folder for the files that the script writes below `logs/` in its working folder."""
+    max_log_bytes: int
+    """Bytes that each of the four files for output may get."""
     python: str = sys.executable
     """The interpreter that runs it."""
     user: WorkerUser = SAME_USER
     """The user that it runs as."""
     own_logs: tuple[Path, ...] = ()
     """Files to which it appends by name."""
-    max_log_bytes: int = 64 << 20
-    """Bytes that each of the four files for output may get."""
     open_permits: Callable[[], int] | None = None
     """Returns a descriptor for it to ask for permits; None: its job has no limits."""
     template: TemplateKey | None = None

@@ -20,9 +20,11 @@ from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.process import die_with_parent
 from parallelrun_master.outbox.entries import OutboxEntry, job_of, taken
-from parallelrun_master.policy.notices import LONGEST_PAUSE_S, pause_s
 
 _UNTIL_ENDED_S: Final = 2.0
+GIVE_UP_S: Final = 24 * 3600.0
+_FIRST_PAUSE_S: Final = 1.0
+_LONGEST_PAUSE_S: Final = 3600.0
 
 
 class Order(msgspec.Struct, kw_only=True, frozen=True):
@@ -79,7 +81,7 @@ class JobEnd:
         attempts.count += 1
         attempts.first_at = attempts.first_at or self.clock()
         again_s = pause_s(attempts.count, self.clock() - attempts.first_at, secrets.randbelow(1000) / 1000)
-        self.put_off(again_s or LONGEST_PAUSE_S)
+        self.put_off(again_s or _LONGEST_PAUSE_S)
         return again_s
 
     def put_off(self, seconds: float) -> None:
@@ -113,8 +115,20 @@ def due_end(root: Path, notes: Path, name: str, clock: Callable[[], float]) -> I
             yield None
         except (ParallelRunError, OSError) as error:  # of a newer release, or the volume may give it back
             telemetry.logger().warning("end_unreadable", job_id=job_id, reason=str(error))
-            owed.attempts.next_at = clock() + LONGEST_PAUSE_S
+            owed.attempts.next_at = clock() + _LONGEST_PAUSE_S
             owed.note()
             yield None
         else:
             yield JobEnd(folder, record, result, generation, owed, clock)
+
+
+def pause_s(attempts: int, lasted_s: float, spread: float) -> float | None:
+    """Return how long to wait after so many attempts; None: it is given up.
+
+    Args:
+        lasted_s: since the first attempt.
+        spread: 0 to 1, by chance, so that what failed together doesn't come back together.
+    """
+    if lasted_s >= GIVE_UP_S:
+        return None
+    return float(min(_FIRST_PAUSE_S * 2 ** min(attempts - 1, 20), _LONGEST_PAUSE_S) * (0.75 + spread / 2))

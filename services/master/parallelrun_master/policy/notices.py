@@ -1,4 +1,4 @@
-"""Delivery of webhooks: the addresses they may go to, and when one is sent again. Pure."""
+"""Delivery of webhooks: the addresses that they may go to, and the keys that sign them. Pure."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ from typing import Final
 
 from parallelrun_core.untrusted.addresses import Reach, address_in, plain_address, reach_of
 
-GIVE_UP_S: Final = 24 * 3600.0
-_FIRST_PAUSE_S: Final = 1.0
-LONGEST_PAUSE_S: Final = 3600.0
 _HOST: Final = re.compile(r"(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?")
 
 
@@ -76,15 +73,3 @@ def key_file(host: str, name: str) -> str:
     if not _HOST.fullmatch(host):
         host = str(ip_address(host))
     return f"{host}/{name}"
-
-
-def pause_s(attempts: int, lasted_s: float, spread: float) -> float | None:
-    """Return how long to wait after so many attempts; None: it is given up.
-
-    Args:
-        lasted_s: since the first attempt.
-        spread: 0 to 1, by chance, so that what failed together doesn't come back together.
-    """
-    if lasted_s >= GIVE_UP_S:
-        return None
-    return float(min(_FIRST_PAUSE_S * 2 ** min(attempts - 1, 20), LONGEST_PAUSE_S) * (0.75 + spread / 2))
