@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parallelrun_core.wire.masking import Mask
-from parallelrun_core.wire.outcome import ErrorCategory, Failure, Outcome, Phase, Use
+from parallelrun_core.wire.outcome import ErrorCategory, Failure, Outcome, PartTry, Phase, Use
 from parallelrun_master.reports.columns import COLUMNS
 from parallelrun_master.reports.summaries import Summaries
 from parallelrun_master.reports.tries import TryReport
@@ -37,6 +37,39 @@ def test_a_try_has_a_row_for_its_loading_and_one_for_its_run(tmp_path: Path) -> 
     assert [name for name, cell in loaded.items() if cell] == [
         "Mini-batch Id", "Picked Count", "Process", "Process Start Time", "Total", "Elapsed Seconds", "Status",
         "Mini-batch Detail",
+    ]  # fmt: skip
+
+
+def test_a_part_that_ran_apart_has_a_row_above_that_of_its_try(tmp_path: Path) -> None:
+    made = try_report(tmp_path)
+    bad = Failure("RUN_EXCEPTION", "ValueError: bad", "")
+    parts = (PartTry(0, 4, "process002", 1e9, 0.75), PartTry(4, 6, "process003", 1e9, 1.25, bad))
+    made.add([a_try(7, 2, items=10, rows=4, parts=parts)], {7: 1})
+    made.close()
+    good, refused, loaded, ran = ({name: cell for name, cell in row.items() if cell} for row in rows_of(tmp_path))
+    part = {"Mini-batch Id": "7", "Picked Count": "3", "Process Start Time": "2001-09-09T01:46:40.000000"}
+    assert good == part | {
+        "Process": "n/process002", "Total": "4", "Succeeded": "4", "Failed": "0", "Elapsed Seconds": "0.750000",
+        "Process Seconds": "0.000000", "Run Method Seconds": "0.750000", "Status": "PART_DONE",
+        "Mini-batch Detail": '{"id":7,"first":0,"items":4}',
+    }  # fmt: skip
+    assert refused == part | {
+        "Process": "n/process003", "Total": "6", "Succeeded": "0", "Failed": "6", "Elapsed Seconds": "1.250000",
+        "Process Seconds": "0.000000", "Run Method Seconds": "1.250000", "Status": "PART_EXCEPTION",
+        "Error Category": "RUN_EXCEPTION", "Error Message": "ValueError: bad",
+        "Mini-batch Detail": '{"id":7,"first":4,"items":6}',
+    }  # fmt: skip
+    assert (loaded["Status"], ran["Status"], ran["Failed"]) == ("LOAD_DONE", "RUN_DONE", "6")
+
+
+def test_the_cpu_time_of_a_try_beside_others_is_an_empty_cell_and_moves_none(tmp_path: Path) -> None:
+    made = try_report(tmp_path)
+    made.add([a_try(7, run_s=1.25, process_s=-1.0), a_try(8, run_s=1.25, process_s=0.5)], {})
+    made.close()
+    beside, alone = rows_of(tmp_path)[1::2]
+    assert (beside["Process Seconds"], alone["Process Seconds"]) == ("", "0.500000")
+    assert [name for name in COLUMNS if beside[name] != alone[name]] == [
+        "Mini-batch Id", "Process Seconds", "Mini-batch Detail",
     ]  # fmt: skip
 
 

@@ -1,4 +1,7 @@
-"""The columns of processed_mini-batches.csv (reference §5.1): what has to do with their order is only here."""
+"""The columns of processed_mini-batches.csv (reference §5.1): what has to do with their order is only here.
+
+`summaries.py` reads some of them again, by name.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
-from parallelrun_core.wire.outcome import Use
+from parallelrun_core.wire.outcome import Outcome, PartTry, Use
 
 _MB = 1 << 20
 _MAX_KNOWN = 1000
@@ -43,14 +46,16 @@ _OF_USE = (
 """The last columns. `cells_of_use` makes their cells, in this order."""
 COLUMNS = (*(column.name for column in _COLUMNS), *_OF_USE)
 HEADER = ",".join(COLUMNS) + "\n"
-TRY = ",".join(column.of_try for column in _COLUMNS) + ",%s\n"
+_TRY = ",".join(column.of_try for column in _COLUMNS) + ",%s\n"
 """The row of a try, for `%`, one value for each of these columns, and `cells_of_use`: a million rows are made of it."""
-LOADING_AND_TRY = ",".join(column.of_loading for column in _COLUMNS) + "," * len(_OF_USE) + "\n" + TRY
+_LOADING_AND_TRY = ",".join(column.of_loading for column in _COLUMNS) + "," * len(_OF_USE) + "\n" + _TRY
 """The row of a try's loading, then that of the try; for the values of both."""
-_WITHOUT_CPU = ",".join("%.0s" if column.name == "Process Seconds" else column.of_try for column in _COLUMNS) + ",%s\n"
-WITHOUT_CPU = {TRY: _WITHOUT_CPU, LOADING_AND_TRY: LOADING_AND_TRY.removesuffix(TRY) + _WITHOUT_CPU}
+_TRY_WITHOUT_CPU = (
+    ",".join("%.0s" if column.name == "Process Seconds" else column.of_try for column in _COLUMNS) + ",%s\n"
+)
+_WITHOUT_CPU = {_TRY: _TRY_WITHOUT_CPU, _LOADING_AND_TRY: _LOADING_AND_TRY.removesuffix(_TRY) + _TRY_WITHOUT_CPU}
 """These rows for tries beside which others ran in the same worker: the cell of its CPU time stays empty."""
-OF_LOADING = sum("%" in column.of_loading for column in _COLUMNS)
+_OF_LOADING = sum("%" in column.of_loading for column in _COLUMNS)
 """How many of these values come first, for the row of the loading."""
 
 Key = tuple[str, ...]
@@ -58,6 +63,42 @@ Key = tuple[str, ...]
 KEY = ("Mini-batch Id", "Picked Count", "Process", "Process Start Time")
 """The columns that no two tries, and no two phases of workers, have in common."""
 _LEFT_OF_MESSAGES = COLUMNS.index("Error Message")
+
+
+def row_of_try(
+    outcome: Outcome, key: tuple[int, int, str, str], succeeded: int, ending: tuple[str, str, str], *, detail: str,
+    used: str, has_loaded: bool,
+) -> str:  # fmt: skip
+    """The row of a try, below that of its loading if it has loaded.
+
+    Args:
+        key: the values of `KEY`.
+        ending: its status, and the cells of its error: category and message.
+        detail: a cell.
+        used: `cells_of_use`.
+    """
+    number, picked, process, start = key
+    status, category, message = ending
+    items, process_s = outcome.items, outcome.process_s
+    values = (
+        number, picked, process, start, items, outcome.load_s, detail,
+        number, picked, process, start, items, succeeded, items - succeeded, outcome.elapsed_s, process_s,
+        outcome.run_s, status, category, message, detail, used,
+    )  # fmt: skip
+    row = _LOADING_AND_TRY if has_loaded else _TRY
+    if process_s < 0:
+        row = _WITHOUT_CPU[row]
+    return row % (values if has_loaded else values[_OF_LOADING:])
+
+
+def row_of_part(
+    part: PartTry, key: tuple[int, int, str, str], ending: tuple[str, str, str], *, detail: str, used: str
+) -> str:
+    """The row of a call of run() for a part of a mini-batch; the arguments are as for `row_of_try`."""
+    succeeded = 0 if part.failure is not None else part.items
+    return _TRY % (
+        *key, part.items, succeeded, part.items - succeeded, part.run_s, 0.0, part.run_s, *ending, detail, used,
+    )  # fmt: skip
 
 
 def cells_of_use(use: Use, cache: dict[Use, str]) -> str:

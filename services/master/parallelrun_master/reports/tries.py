@@ -24,17 +24,7 @@ from parallelrun_core.untrusted.sanitize import csv_cell
 from parallelrun_core.wire.masking import Mask
 from parallelrun_core.wire.outcome import ErrorCategory, Failure, Outcome, Phase, Use
 from parallelrun_master.reports.advice import LEAST_KEPT
-from parallelrun_master.reports.columns import (
-    HEADER,
-    LOADING_AND_TRY,
-    OF_LOADING,
-    TRY,
-    WITHOUT_CPU,
-    Key,
-    cells_of_use,
-    key_of,
-    row_of,
-)
+from parallelrun_master.reports.columns import HEADER, Key, cells_of_use, key_of, row_of, row_of_part, row_of_try
 from parallelrun_master.reports.summaries import Summaries
 
 log = logger()
@@ -49,6 +39,7 @@ _STATUS: dict[ErrorCategory, str] = {
     "INPUT_CHANGED": "LOAD_EXCEPTION",
 }
 """By category; whatever isn't here is a RUN_EXCEPTION."""
+_DONE = "RUN_DONE", "", ""
 
 
 class TryReport:
@@ -133,53 +124,34 @@ class TryReport:
             process = f"{outcome.node}/{outcome.process}" if outcome.process else outcome.node
             if reported is not None and (str(number), str(picked), process, start) in reported:
                 continue
-            elapsed_s, process_s, run_s, load_s = outcome.elapsed_s, outcome.process_s, outcome.run_s, outcome.load_s
-            succeeded, has_loaded, status, category, message = (
-                rows if rows < items else items,
-                process,
-                "RUN_DONE",
-                "",
-                "",
-            )
+            succeeded, has_loaded, ending = rows if rows < items else items, bool(process), _DONE
             detail = f'"{{""id"":{number},""items"":{items}}}"'
             if outcome.failure is not None:
-                status, category, message = self._described(outcome.failure)
-                succeeded, has_loaded = 0, "" if status.startswith("LOAD") else process
+                ending = self._described(outcome.failure)
+                succeeded, has_loaded = 0, has_loaded and not ending[0].startswith("LOAD")
                 detail = csv_cell(outcome.detail) if outcome.detail else detail
             use = outcome.use
             used = uses.get(use) or cells_of_use(use, uses)
-            values = (
-                number, picked, process, start, items, load_s, detail,
-                number, picked, process, start, items, succeeded, items - succeeded, elapsed_s, process_s, run_s,
-                status, category, message, detail, used,
-            )  # fmt: skip
             if outcome.parts:
                 self._add_parts(outcome, picked)
-            line = LOADING_AND_TRY if has_loaded else TRY
-            if process_s < 0:
-                line = WITHOUT_CPU[line]
-            self._lines.append(line % (values if has_loaded else values[OF_LOADING:]))
+            key = (number, picked, process, start)
+            self._lines.append(
+                row_of_try(outcome, key, succeeded, ending, detail=detail, used=used, has_loaded=has_loaded)
+            )
             self._summaries.add(
-                process, status, items=items, succeeded=succeeded, elapsed_s=elapsed_s, process_s=process_s,
-                run_s=run_s, load_s=load_s, read_bytes=use.read_bytes,
+                process, ending[0], items=items, succeeded=succeeded, elapsed_s=outcome.elapsed_s,
+                process_s=outcome.process_s, run_s=outcome.run_s, load_s=outcome.load_s, read_bytes=use.read_bytes,
             )  # fmt: skip
 
     def _add_parts(self, outcome: Outcome, picked: int) -> None:
         """Add a row for each call of run() for a part of a mini-batch whose items were run apart."""
         for part in outcome.parts:
-            status, category, message = "PART_DONE", "", ""
+            ending = "PART_DONE", "", ""
             if part.failure is not None:
-                _, category, message = self._described(part.failure)
-                status = "PART_EXCEPTION"
-            succeeded = 0 if part.failure is not None else part.items
+                ending = "PART_EXCEPTION", *self._described(part.failure)[1:]
+            key = outcome.mini_batch, picked, f"{outcome.node}/{part.process}", self._time(part.started)
             detail = f'"{{""id"":{outcome.mini_batch},""first"":{part.first},""items"":{part.items}}}"'
-            self._lines.append(
-                TRY % (
-                    outcome.mini_batch, picked, f"{outcome.node}/{part.process}", self._time(part.started), part.items,
-                    succeeded, part.items - succeeded, part.run_s, 0.0, part.run_s, status, category, message, detail,
-                    cells_of_use(Use(), self._uses),
-                )
-            )  # fmt: skip
+            self._lines.append(row_of_part(part, key, ending, detail=detail, used=cells_of_use(Use(), self._uses)))
 
     def _described(self, failure: Failure) -> tuple[str, str, str]:
         """The status of a try that failed, and the cells that say why."""
