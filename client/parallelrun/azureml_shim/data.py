@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from parallelrun.builders.parts import Input, several
+from parallelrun.builders.parts import Input, refuse, several
 from parallelrun.builders.v1_steps import DatasetInput, PipelineParameter
 from parallelrun.errors import InvalidInput
 
@@ -13,6 +13,8 @@ DataPlace = Any
 """A path, a URL, a `DataPath`, a pair of a datastore and a path in it, or a list with one of these."""
 
 
+_PUBLIC_ENDPOINT: Final = "core.windows.net"
+_MODES: Final = {"mount": "ro_mount"}
 _NO_UPLOADS: Final = "nodes read data where they are: name a folder that they see, as Dataset.File.from_files('/data')"
 _INSTEAD: Final = {
     **dict.fromkeys(("upload", "upload_files", "upload_directory", "register_pandas_dataframe"), _NO_UPLOADS),
@@ -62,17 +64,41 @@ class Datastore(ToldAsMissing):
         return cls(workspace, datastore_name)
 
     @classmethod
-    def register_azure_blob_container(
-        cls, workspace: Any, datastore_name: str, container_name: str, account_name: str, **_: Any
+    def register_azure_blob_container(  # noqa: PLR0917 - v1 has this order
+        cls,
+        workspace: Any,
+        datastore_name: str,
+        container_name: str,
+        account_name: str,
+        sas_token: str | None = None,
+        account_key: str | None = None,
+        protocol: str | None = None,
+        endpoint: str | None = None,
+        overwrite: bool = False,
+        create_if_not_exists: bool = False,
+        skip_validation: bool = False,
+        blob_cache_timeout: int | None = None,
+        grant_workspace_access: bool = False,
+        subscription_id: str | None = None,
+        resource_group: str | None = None,
     ) -> Datastore:
-        """Define a datastore on the server, unless it has one; credentials are given there (docs/storage.md).
+        """Define a datastore on the server, unless it has one of this name.
+
+        Args:
+            overwrite: no effect, so that the definition of an operator stays.
+            sas_token, account_key: no effect: credentials are given on the server (docs/storage.md).
+            create_if_not_exists, skip_validation, blob_cache_timeout, grant_workspace_access, subscription_id,
+                resource_group: no effect.
 
         Raises:
+            InvalidInput: another protocol or endpoint than Azure's public ones is given.
             ApiError: the server refuses it.
         """
         from parallelrun.client import Client
         from parallelrun.errors import NotFound
 
+        hint = "define the datastore on the server, with its URL (docs/storage.md)"
+        refuse(hint, protocol=protocol != "https" and protocol, endpoint=endpoint != _PUBLIC_ENDPOINT and endpoint)
         with Client() as client:
             try:
                 client.datastores.get(datastore_name)
@@ -95,19 +121,38 @@ class Datastore(ToldAsMissing):
 
 
 class DataPath:
-    """A path in a datastore."""
+    """A path in a datastore.
 
-    def __init__(self, datastore: Datastore, path_on_datastore: str = "", **_: Any) -> None:
+    Args:
+        name: no effect.
+    """
+
+    def __init__(self, datastore: Datastore, path_on_datastore: str = "", name: str | None = None) -> None:
         self.place = datastore.path(path_on_datastore)
 
 
 class DataReference(Input):
-    """v1's `DataReference`: an input by a path in a datastore."""
+    """v1's `DataReference`: an input by a path in a datastore.
 
-    def __init__(
-        self, datastore: Datastore, data_reference_name: str | None = None, path_on_datastore: str = "", **_: Any
+    Args:
+        mode: `mount` or `download`.
+        path_on_compute, overwrite: no effect: the script gets the path of a folder of its own as an argument.
+
+    Raises:
+        InvalidInput: the mode is `upload`, which is for outputs.
+    """
+
+    def __init__(  # noqa: PLR0917 - v1 has this order
+        self,
+        datastore: Datastore,
+        data_reference_name: str | None = None,
+        path_on_datastore: str = "",
+        mode: str = "mount",
+        path_on_compute: str | None = None,
+        overwrite: bool = False,
     ) -> None:
-        super().__init__(path=datastore.path(path_on_datastore), name=data_reference_name)
+        refuse("an OutputFileDatasetConfig is what a step writes", mode=mode == "upload")
+        super().__init__(path=datastore.path(path_on_datastore), name=data_reference_name, mode=_MODES.get(mode, mode))
 
 
 class NamedDataset(DatasetInput, ToldAsMissing):
@@ -122,32 +167,66 @@ class NamedDataset(DatasetInput, ToldAsMissing):
         formats = [step[_BY_PATH] for step in steps if _BY_PATH in step]
         return [key for each in formats for key in parse_partition_format(each).names]
 
-    def partition_by(self, partition_keys: Sequence[str], target: Any = None, **_: Any) -> NamedDataset:
-        """Return this table unchanged: it is cut by any columns as it is, and nothing is written to the target."""
+    def partition_by(
+        self,
+        partition_keys: Sequence[str],
+        target: Any = None,
+        name: str | None = None,
+        show_progress: bool = True,
+        partition_as_file_dataset: bool = False,
+    ) -> NamedDataset:
+        """Return this table unchanged: it is cut by any columns as it is.
+
+        Args:
+            target, name, show_progress: no effect: nothing is written to the target, and no data asset is made of it.
+
+        Raises:
+            InvalidInput: the result shall be a dataset of files.
+        """
+        refuse("a table stays one", partition_as_file_dataset=partition_as_file_dataset)
         several(partition_keys, "/partition_keys")
         return self
 
     def as_mount(self, path_on_compute: str | None = None) -> NamedDataset:
-        """Return this dataset, read where it is."""
+        """Return this dataset, read where it is.
+
+        Args:
+            path_on_compute: no effect: the script gets the path as an argument.
+        """
         return self._with(mode="ro_mount")
 
     def as_download(self, path_on_compute: str | None = None) -> NamedDataset:
-        """Return this dataset, copied to the node's own disk first."""
+        """Return this dataset, copied to the node's own disk first.
+
+        Args:
+            path_on_compute: no effect: the script gets the path as an argument.
+        """
         return self._with(mode="download")
 
     def as_direct(self) -> NamedDataset:
         """Return this dataset, read where it is."""
         return self._with(mode="direct")
 
-    def register(self, workspace: Any = None, name: str = "", description: str = "", **_: Any) -> NamedDataset:
+    def register(
+        self,
+        workspace: Any = None,
+        name: str = "",
+        description: str | None = None,
+        tags: Mapping[str, str] | None = None,
+        create_new_version: bool = False,
+    ) -> NamedDataset:
         """Make a version of the data asset of this name on the server.
+
+        Args:
+            create_new_version: no effect: other data are a new version anyway.
 
         Raises:
             ApiError: the server refuses it.
         """
         from parallelrun.client import Client
 
-        definition = {"name": name, "path": self.path, "type": self.type or "uri_folder", "description": description}
+        definition: dict[str, Any] = {"name": name, "path": self.path, "type": self.type or "uri_folder"}
+        definition |= {"description": description, "tags": tags}
         with Client() as client:
             client.data.create({key: value for key, value in definition.items() if value})
         return self
@@ -161,7 +240,11 @@ class _Files(ToldAsMissing):
     def from_files(
         path: DataPlace, validate: bool = True, partition_format: str | None = None, is_file: bool = False
     ) -> NamedDataset:
-        """A dataset of files."""
+        """A dataset of files.
+
+        Args:
+            validate, is_file: no effect; data are looked at when the job is submitted.
+        """
         return NamedDataset(path=_place(path), transformations=_by_path(partition_format) or None)
 
 
@@ -183,6 +266,9 @@ class _Tables(ToldAsMissing):
         encoding: str = "utf8",
     ) -> NamedDataset:
         """A dataset of delimited text.
+
+        Args:
+            validate: no effect; data are looked at when the job is submitted.
 
         Raises:
             InvalidInput: column types or a kind of header are given, which are steps of `transformations` here.
@@ -261,7 +347,7 @@ def DatasetConsumptionConfig(
     """A dataset, or a pipeline parameter whose default is one, as an input of this name."""
     parameter = dataset if isinstance(dataset, PipelineParameter) else None
     data = dataset if parameter is None else parameter.default_value
-    fields = {**vars(data), "name": name, "mode": {"mount": "ro_mount"}.get(mode, mode), "parameter": parameter}
+    fields = {**vars(data), "name": name, "mode": _MODES.get(mode, mode), "parameter": parameter}
     return NamedDataset(**fields)
 
 

@@ -28,13 +28,20 @@ class CondaDependencies:
         pip_packages: list[str] | None = None,
         conda_packages: list[str] | None = None,
         python_version: str | None = None,
-        **_: Any,
+        *,
+        pip_indexurl: str | None = None,
+        pin_sdk_version: bool = True,
     ) -> CondaDependencies:
-        """The packages with these names."""
+        """The packages with these names.
+
+        Args:
+            pip_indexurl: the index that packages of PyPI are taken from.
+            pin_sdk_version: no effect: no SDK of Azure ML is installed.
+        """
         packages = cls()
         python = [f"python={python_version}"] if python_version else []
         packages.content["dependencies"] = [*python, *(conda_packages or [])]
-        for package in pip_packages or []:
+        for package in [*([f"--index-url {pip_indexurl}"] if pip_indexurl else []), *(pip_packages or [])]:
             packages.add_pip_package(package)
         return packages
 
@@ -80,8 +87,23 @@ class Environment(parts.Environment):
 
 
 class RunConfiguration:
-    """v1's `RunConfiguration`, of which a step uses the environment."""
+    """v1's `RunConfiguration`, of which a step uses the environment.
 
-    def __init__(self, **_: Any) -> None:
+    Args:
+        conda_dependencies: the packages of the environment.
+        script, arguments, framework, communicator, command: no effect: a step has its own.
+    """
+
+    def __init__(
+        self,
+        script: str | None = None,
+        arguments: Any = None,
+        framework: str | None = None,
+        communicator: str | None = None,
+        conda_dependencies: CondaDependencies | None = None,
+        *,
+        command: Any = None,
+    ) -> None:
         self.environment = Environment("environment")
+        self.environment.python.conda_dependencies = conda_dependencies
         self.target: Any = None
