@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Final
 
 from parallelrun_concatenator.concatenate import concatenate
 from parallelrun_concatenator.settings import ConcatenatorSettings
@@ -18,6 +19,9 @@ from parallelrun_core.store.fitness import wait_for_fit_redis
 from parallelrun_core.store.rq.entries import CONCATENATE
 from parallelrun_core.store.rq.workers import RqWorkers
 from parallelrun_core.store.script_texts import read_all
+
+_LINGER_S: Final = 2
+"""For so long, a process that has made an output waits for the next one: small ones take less than forking it does."""
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -39,6 +43,7 @@ def main(argv: list[str] | None = None) -> None:
         storage.handed_over(partial(concatenate, settings)),
         settings.concatenators,
         listen_s=settings.leader_seconds,
+        linger_s=_LINGER_S,
     )
     serve_health(settings.health_port, ready=lambda: workers.connected, storage=storage.reading)
     log.info("started", redis=without_password(settings.redis_url), root=str(settings.root))

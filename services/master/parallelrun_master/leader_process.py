@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def lead(settings: MasterSettings, job_id: str) -> None:
     """Lead a job to its end, or a pipeline as far as it can go now, unless another process leads it already.
 
-    For the main thread of a process.
+    For the main thread of a process. SIGTERM is ignored afterwards, if it has come.
     """
     try:
         leader = _leader(settings, job_id)
@@ -42,6 +42,7 @@ def lead(settings: MasterSettings, job_id: str) -> None:
         return
 
     def on_terminate(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         leader.resign()
 
     signal.signal(signal.SIGTERM, on_terminate)

@@ -1,7 +1,7 @@
 """The command `parallelrun-master`: supervises RQ workers, and makes sure that every job has a leader.
 
-Each RQ worker leads one job at a time, in a process that it forks for it. RQ itself would notice an orphaned job
-only after minutes; this supervisor checks every second.
+Each RQ worker leads one job at a time, in a process that it forks, which goes on with the jobs that wait. RQ itself
+would notice an orphaned job only after minutes; this supervisor checks every second.
 """
 
 from __future__ import annotations

@@ -12,13 +12,13 @@ from typing import Final
 
 import msgspec
 
-from parallelrun_core.storage.objects.meters import Operation, Reading, RequestCounts, reading
+from parallelrun_core.storage.objects.meters import Operation, Reading, RequestCounts, reading, since
 
 _READ_BYTES: Final = 1 << 20
 
 
 class StorageTotals:
-    """Made before processes are forked. Each hands its counts over when it ends; one that is killed has none."""
+    """Made before processes are forked. Each hands its counts over with each job; one that is killed has none."""
 
     def __init__(self) -> None:
         self._source, self._target = os.pipe()
@@ -29,18 +29,19 @@ class StorageTotals:
         self._totals: Reading = {}
 
     def handed_over(self, run: Callable[[str], object]) -> Callable[[str], object]:
-        """Wrap a function for processes of their own: what is counted there is handed over at its end."""
+        """Wrap a function for processes of their own: what is counted while it runs is handed over at its end."""
 
         def run_and_hand_over(job_id: str) -> object:
+            before = reading()
             try:
                 return run(job_id)
             finally:
-                self._hand_over()
+                self._hand_over(before)
 
         return run_and_hand_over
 
     def reading(self) -> Reading:
-        """Return what all processes that have ended have asked."""
+        """Return what has been asked by all that has ended."""
         with self._lock:
             with suppress(BlockingIOError):
                 while data := os.read(self._source, _READ_BYTES):
@@ -49,8 +50,8 @@ class StorageTotals:
                         self._add(line)
             return dict(self._totals)
 
-    def _hand_over(self) -> None:
-        for labels, requests in reading().items():
+    def _hand_over(self, before: Reading) -> None:
+        for labels, requests in since(before).items():
             line = msgspec.json.encode((*labels, requests)) + b"\n"
             # So much is written whole or not at all, which happens when nobody scrapes.
             if len(line) <= select.PIPE_BUF:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,6 +60,48 @@ def wait_if_first(job_id):
 
 RqWorkers(sys.argv[1], EntryKind("entries", "sleep"), wait_if_first, 2, listen_s=1).supervise(StopSignal())
 """
+
+NEXT = """
+import os, signal, sys, time
+from pathlib import Path
+from parallelrun_core.service.process import StopSignal
+from parallelrun_core.store.rq.entries import EntryKind
+from parallelrun_core.store.rq.workers import RqWorkers
+
+stopped = []
+
+def stop(*_):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    stopped.append(True)
+
+def note_and_wait(job_id):
+    signal.signal(signal.SIGTERM, stop)
+    with open(sys.argv[2] + ".ran", "a") as ran:
+        ran.write(f"{os.getpid()} {job_id}\\n")
+    while not stopped and not Path(f"{sys.argv[2]}.{job_id}").exists():
+        time.sleep(0.01)
+
+RqWorkers(sys.argv[1], EntryKind("entries", "sleep"), note_and_wait, 1, listen_s=1).supervise(StopSignal())
+"""
+
+
+@contextmanager
+def going_on(redis_url: str, home: Path, text: str = "") -> Iterator[psutil.Popen]:
+    """A supervisor with one worker, whose process waits in each entry for a file that is named after its job."""
+    command = [*with_this_process(), sys.executable, "-c", text or NEXT, redis_url, str(home / "entry")]
+    with psutil.Popen(command) as supervisor:
+        try:
+            yield supervisor
+        finally:
+            for each in [*supervisor.children(recursive=True), supervisor] if supervisor.is_running() else []:
+                each.kill()
+
+
+def ran(home: Path) -> list[tuple[int, str]]:
+    """The process and the job of each entry that has begun, in order."""
+    path = home / "entry.ran"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [(int(pid), job_id) for pid, job_id in map(str.split, lines)]
 
 
 @pytest.fixture
@@ -178,6 +221,65 @@ def test_an_entry_that_is_handed_out_twice_ends_without_an_error_and_leaves_noth
                 each.kill()
     assert "Error" not in log.read_text()
     assert not redis.keys("rq:job:twice") + redis.keys("rq:executions:*")
+
+
+def test_a_process_goes_on_with_the_entries_that_wait(redis: Redis, redis_url: str, tmp_path: Path) -> None:
+    entries = queue(redis, EntryKind("entries", "sleep"))
+    job_ids = [new_job_id() for _ in range(3)]
+    for job_id in job_ids:
+        entries.enqueue("sleep", job_id, job_id=f"of-{job_id}")
+        (tmp_path / f"entry.{job_id}").touch()
+    entries.enqueue("os.system", "reboot", job_id="refused")
+    with going_on(redis_url, tmp_path) as supervisor:
+        wait_until(lambda: not entries.count and not any(worker.children() for worker in supervisor.children()))
+        supervisor.terminate()
+        assert supervisor.wait(PATIENCE_S) == 0
+    assert [job_id for _, job_id in ran(tmp_path)] == job_ids
+    assert len({pid for pid, _ in ran(tmp_path)}) == 1
+    assert not redis.keys("rq:job:*") + redis.keys("rq:executions:*")
+
+
+def test_an_entry_whose_process_dies_has_failed_also_if_it_was_not_the_first(
+    redis: Redis, redis_url: str, tmp_path: Path
+) -> None:
+    """Whoever waits for an output learns so that the process which made it has died."""
+    check_death(redis, redis_url, tmp_path)
+
+
+def check_death(redis: Redis, redis_url: str, home: Path, text: str = "") -> None:
+    entries = queue(redis, EntryKind("entries", "sleep"))
+    first, second, third = (new_job_id() for _ in range(3))
+    for job_id in (first, second, third):
+        entries.enqueue("sleep", job_id, job_id=f"of-{job_id}")
+    for job_id in (first, third):
+        (home / f"entry.{job_id}").touch()
+    with going_on(redis_url, home, text):
+        wait_until(lambda: len(ran(home)) == 2)
+        (pid, _), (same_pid, job_id) = ran(home)
+        assert (pid, job_id) == (same_pid, second)
+        assert redis.hget(f"rq:job:of-{second}", "status") == b"started"
+        psutil.Process(pid).kill()
+        wait_until(lambda: len(ran(home)) == 3 and not redis.exists(f"rq:job:of-{third}"))
+        assert redis.hget(f"rq:job:of-{second}", "status") == b"failed"
+        assert not redis.exists(f"rq:job:of-{first}")
+
+
+def test_a_process_that_is_told_to_stop_takes_no_other_entry(redis: Redis, redis_url: str, tmp_path: Path) -> None:
+    check_stop(redis, redis_url, tmp_path)
+
+
+def check_stop(redis: Redis, redis_url: str, home: Path, text: str = "") -> None:
+    entries = queue(redis, EntryKind("entries", "sleep"))
+    first, second, third = (new_job_id() for _ in range(3))
+    for job_id in (first, second, third):
+        entries.enqueue("sleep", job_id)
+    (home / f"entry.{first}").touch()
+    with going_on(redis_url, home, text) as supervisor:
+        wait_until(lambda: len(ran(home)) == 2)
+        supervisor.terminate()
+        assert supervisor.wait(PATIENCE_S) == 0
+    assert [job_id for _, job_id in ran(home)] == [first, second]
+    assert len(entries.job_ids) == 1  # for another master
 
 
 def test_what_a_worker_writes_of_its_entry_into_a_wiped_redis_keeps_no_leader_away(redis: Redis) -> None:

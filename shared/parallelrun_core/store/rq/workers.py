@@ -2,7 +2,8 @@
 
 They are forked from a process that has imported everything, so a worker, and the process that it forks for each entry,
 starts within milliseconds, and with what the supervisor knows: the function that runs needs no settings from elsewhere.
-So there need be no more of them than have something to do, and a spare one.
+So there need be no more of them than have something to do, and a spare one. A process that has run its entry goes on
+with those that wait (`next_entries.py`).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from parallelrun_core.service.process import StopSignal, die_with_parent
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store.connection import CONNECTION_ERRORS, connect
 from parallelrun_core.store.rq.entries import Entry, EntryKind, queue
+from parallelrun_core.store.rq.next_entries import RunningEntry, note_death, run_next_entries
 
 log = logger()
 
@@ -88,7 +90,9 @@ class _Worker(Worker):
     """An RQ worker that runs one function only, and soon notices when Redis is back or its connection is dead."""
 
     exchange: _Exchange
-    """Set once, before it works: RQ's constructor takes no more arguments."""
+    """Set once, before it works: RQ's constructor takes no more arguments. So are the other two."""
+    running: RunningEntry
+    linger_s: int
     max_connection_wait_time = 1.0
     """RQ waits for up to a minute before it tries again to reach Redis; a job would wait as long for its leader."""
 
@@ -114,6 +118,15 @@ class _Worker(Worker):
             return
         with self.exchange.running_entry():
             super().execute_job(job, queue)
+            note_death(queue, self.running)
+
+    def perform_job(self, job: Job, queue: Queue, execution: Execution) -> bool:
+        """Run an entry, in the process that was forked for it, and then those that wait."""
+        since = time.monotonic()
+        is_done = super().perform_job(job, queue, execution)
+        if is_done:
+            run_next_entries(queue, self.running, since, self.linger_s)
+        return is_done
 
     def handle_job_success(
         self, job: Job, queue: Queue, started_job_registry: StartedJobRegistry, execution: Execution
@@ -155,6 +168,7 @@ class RqWorkers:
     Args:
         run: called with the id of each job that comes, in a process of its own that is forked from this one.
         listen_s: for so long, Redis may hand an entry to a worker that was cut off, where it is lost.
+        linger_s: for so long, a process that has run an entry waits for the next one.
     """
 
     def __init__(
@@ -165,6 +179,7 @@ class RqWorkers:
         count: int,
         *,
         listen_s: float = _LONGEST_LISTEN_S,
+        linger_s: int = 0,
     ) -> None:
         # RQ listens for 15 s less than its time to live, by default for minutes.
         self._ttl_s = 15 + max(1, min(int(listen_s), _LONGEST_LISTEN_S))
@@ -172,6 +187,7 @@ class RqWorkers:
         self._kind = kind
         self._run = run
         self._count = count
+        self._linger_s = linger_s
         self._idle_since: dict[int, float | None] = {}
         """By each worker's process id: since when it has had nothing to do; None: it runs an entry."""
         self._retiring = 0
@@ -249,7 +265,7 @@ class RqWorkers:
                 serializer=JSONSerializer,
                 worker_ttl=self._ttl_s,
             )
-            worker.exchange = self._exchange
+            worker.exchange, worker.running, worker.linger_s = self._exchange, RunningEntry.create(), self._linger_s
             worker.log.setLevel("ERROR")
             worker.work(logging_level="ERROR", with_scheduler=False)
             code = 0

@@ -1,0 +1,127 @@
+"""Entries that a process runs after its first one: forking it, and RQ's books, cost more than leading a small job.
+
+An entry that is taken here is in no registry of RQ's. What others ask for is kept: an entry is `started` while it runs
+and gone when it has ended, and `failed` if its process died with it, which RQ's worker, its parent, writes down. One
+that is lost in between is asked for again, as any other.
+"""
+
+from __future__ import annotations
+
+import mmap
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from rq.job import JobStatus
+
+from parallelrun_core.service.telemetry import logger
+from parallelrun_core.store.errors import CONNECTION_ERRORS
+from parallelrun_core.store.rq.entries import REMEMBER_FAILED_S, Entry
+
+if TYPE_CHECKING:
+    from rq import Queue
+
+log = logger()
+
+_LIFE_S: Final = 30.0
+"""So old may a process be when it takes another entry: what long work leaves behind in its memory ends with it."""
+_LONGEST_ID: Final = 1024
+_SIZE: Final = 2
+
+
+class RunningEntry:
+    """The id of the entry that a process has taken for itself, in memory that it shares with its parent."""
+
+    def __init__(self, shared: mmap.mmap) -> None:
+        self._shared = shared
+
+    @classmethod
+    def create(cls) -> RunningEntry:
+        """A new one, before the process is forked."""
+        return cls(mmap.mmap(-1, _SIZE + _LONGEST_ID))
+
+    @contextmanager
+    def named(self, entry_id: str) -> Iterator[None]:
+        """For the process: it runs this entry; also afterwards, if that has ended with an error."""
+        data = entry_id.encode()
+        self._shared[_SIZE : _SIZE + len(data)] = data
+        self._shared[:_SIZE] = len(data).to_bytes(_SIZE, "little")
+        yield
+        self._shared[:_SIZE] = bytes(_SIZE)
+
+    def take(self) -> str:
+        """For its parent, when it has ended: the entry that it died with; empty if there is none."""
+        length = int.from_bytes(self._shared[:_SIZE], "little")
+        self._shared[:_SIZE] = bytes(_SIZE)
+        return self._shared[_SIZE : _SIZE + length].decode(errors="replace")
+
+
+def run_next_entries(queue: Queue, running: RunningEntry, since: float, linger_s: int) -> None:
+    """Run what waits in a queue, one entry after the other, until nothing does, the process was told to stop, or is
+    old enough. For the main thread of a process that has run an entry.
+
+    Whatever runs entries leaves SIGTERM ignored when that has come. Between two entries, it ends the process.
+
+    Args:
+        since: when the process began, on the monotonic clock.
+        linger_s: for so long, it waits for one more entry.
+
+    Raises whatever an entry raises, after which the process has to end.
+    """
+    while time.monotonic() - since < _LIFE_S and not _was_told_to_stop():
+        if (entry := _take(queue, linger_s)) is None:
+            return
+        with running.named(entry.id):
+            entry.perform()
+        queue.connection.delete(entry.key)
+
+
+def note_death(queue: Queue, running: RunningEntry) -> None:
+    """Write down that a process has died with an entry which it had taken, if it has. For its parent."""
+    if entry_id := running.take():
+        log.warning("rq_entry_failed", rq_job=entry_id, queue=queue.name)
+        key, redis = Entry.key_for(entry_id), queue.connection
+        with suppress(*CONNECTION_ERRORS):  # whoever has asked for it soon asks again
+            if redis.exists(key):
+                redis.hset(key, "status", JobStatus.FAILED.value)
+                redis.expire(key, REMEMBER_FAILED_S)
+
+
+def _was_told_to_stop() -> bool:
+    """Return whether SIGTERM has come; if not, it ends the process from now on."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # what has come is handled before this returns
+    try:
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_IGN:
+            return True
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        return False
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+
+
+def _take(queue: Queue, linger_s: int) -> Entry | None:
+    """Take the first entry of a queue that may be run here; None: there is none, or Redis is away.
+
+    As when RQ takes one, it is in a list of its own until it is `started`.
+    """
+    redis, source, taken = queue.connection, queue.key, queue.intermediate_queue_key
+    with suppress(*CONNECTION_ERRORS):
+        while raw := redis.blmove(source, taken, linger_s) if linger_s else redis.lmove(source, taken):
+            raw = cast(Any, raw)  # bytes, whatever redis-py's annotations say
+            entry_id = raw.decode(errors="replace")
+            entry = cast("Entry | None", queue.fetch_job(entry_id))
+            is_ours = entry is not None and entry.meant() is not None and len(raw) <= _LONGEST_ID
+            with redis.pipeline(transaction=False) as pipe:
+                if entry is not None and is_ours:
+                    pipe.hset(entry.key, "status", JobStatus.STARTED.value)
+                    pipe.expire(entry.key, REMEMBER_FAILED_S)
+                elif entry is not None:
+                    entry.report_refused(entry_id, "it asks for what isn't done here")
+                    pipe.delete(entry.key)
+                pipe.lrem(taken, 1, raw)
+                pipe.execute()
+            if is_ours:
+                return entry
+    return None
