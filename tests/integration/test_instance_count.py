@@ -33,7 +33,7 @@ NAMES = textwrap.dedent("""
 
 def nodes_of(cluster: Cluster, job: str) -> set[str]:
     """The nodes on which the job had workers at any time."""
-    return {path.name for path in cluster.folder(job).logs.glob("user/stdout/*") if path.is_dir()}
+    return {path.name for path in cluster.folder(job).logs.glob("sys/node/*") if path.is_dir()}
 
 
 def working(cluster: Cluster) -> dict[str, set[str]]:
