@@ -61,10 +61,13 @@ class Jobs:
         used["workers"] = max(0.0, sum(used.pop(node) for node in nodes) - used["agent"])
         return used
 
+    def spec(self, data: Path, **more: Any) -> dict[str, Any]:
+        """The spec of a job."""
+        return {"code": str(self._code), "entry_script": "entry.py", "inputs": {"data": {"path": str(data)}}, **more}
+
     def start(self, data: Path, **spec: Any) -> str:
         """Submit a job; returns its id."""
-        whole = {"code": str(self._code), "entry_script": "entry.py", "inputs": {"data": {"path": str(data)}}, **spec}
-        return self.client.jobs.create(whole, upload_code=False).id
+        return self.client.jobs.create(self.spec(data, **spec), upload_code=False).id
 
     def run(self, data: Path, *, rows: int | None = None, **spec: Any) -> Run:
         """Run a job to its end. Its files stay until the whole is over.
