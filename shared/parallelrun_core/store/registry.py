@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 _REMEMBER_S = 7 * 86_400  # after that, the job is read from its folder
 _STATUSES: Final = 4_000
 """Jobs of which the status is remembered as it was read last."""
+_LOOKED_AT: Final = 32
+"""Of jobs that still wait for a leader, so many are looked at each time: the oldest, as leaders take them in order."""
+_ALL_EVERY: Final = 10
+"""All of them are looked at each time of so many."""
 FOR_OTHERS: Final = -1
 BETWEEN_OUTPUTS: Final = b"\0"
 """What no path has."""
@@ -84,7 +88,10 @@ class Registry:
         self._retire = script(redis, "retire")
         self._statuses = script(redis, "statuses")
         self._read = LruCache[tuple[list[bytes], JobStatus]](_STATUSES)
-        self._expect([])
+        self._peeks = 0
+        self._waiting: set[str] = set()
+        """Active jobs that waited for a leader at the last look."""
+        self._expect([], of_all=True)
 
     def add_job(
         self,
@@ -170,18 +177,26 @@ class Registry:
         return self._redis.zscore(keys.ACTIVE_JOBS, job_id) is not None
 
     def peek(self) -> list[ActiveJob]:
-        """The active jobs, oldest first."""
+        """The active jobs, oldest first. Of many that wait for a leader, most are passed over most times: they count as
+        still waiting."""
+        self._peeks += 1
+        of_all = self._peeks % _ALL_EVERY == 0
+        if of_all != self._is_of_all and (of_all or len(self._waiting) > _LOOKED_AT):
+            self._expect(self._expected, of_all=of_all)
         # In one round trip, except after a change of the list: a thousand nodes do this several times a second.
         active, *answers = self._peek([])
         while active != self._expected:
-            self._expect(active)
+            self._expect(active, of_all=of_all)
             active, *answers = self._peek([])
-        return [
-            ActiveJob(job_id, _STATES.get(state), ready, sessions)
+        found = {
+            job_id: ActiveJob(job_id, _STATES.get(state), ready, sessions)
             for job_id, state, ready, sessions in zip(
-                self._expected_ids, answers[::3], answers[1::3], answers[2::3], strict=True
+                self._looked_at, answers[::3], answers[1::3], answers[2::3], strict=True
             )
-        ]
+        }
+        jobs = [found.get(job_id) or ActiveJob(job_id, JobState.QUEUED, 0, 0) for job_id in self._expected_ids]
+        self._waiting = {job.job_id for job in jobs if job.state is JobState.QUEUED}
+        return jobs
 
     def is_first_to_join(self, job_id: str) -> bool:
         """Ask for a job that one node is enough for; returns whether this node may join it now.
@@ -197,11 +212,16 @@ class Registry:
             self._redis.hdel(job, "joining")  # else a job that is gone would come back as this field alone
         return bool(is_known and requests == 1)
 
-    def _expect(self, active: list[bytes]) -> None:
-        self._expected_ids = [job_id.decode() for job_id in active]
-        jobs = [JobKeys(job_id) for job_id in self._expected_ids]
-        named = [keys.ACTIVE_JOBS, *(key for job in jobs for key in (job.job, job.ready, job.sessions, job.nodes))]
+    def _expect(self, active: list[bytes], *, of_all: bool) -> None:
+        """Look at these jobs from now on, or at some of them."""
         self._expected = active
+        self._expected_ids = [job_id.decode() for job_id in active]
+        queued = [job_id for job_id in self._expected_ids if job_id in self._waiting]
+        passed_over = frozenset[str]() if of_all else frozenset(queued[_LOOKED_AT:])
+        self._is_of_all = not passed_over
+        self._looked_at = [job_id for job_id in self._expected_ids if job_id not in passed_over]
+        jobs = [JobKeys(job_id) for job_id in self._looked_at]
+        named = [keys.ACTIVE_JOBS, *(key for job in jobs for key in (job.job, job.ready, job.sessions, job.nodes))]
         self._peek = QuickScript(self._redis, script(self._redis, "peek"), named, [self._node])
 
     def retire(self, job_id: str, *, term: int) -> None:

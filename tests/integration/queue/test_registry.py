@@ -132,6 +132,26 @@ def test_a_look_is_one_call_while_the_jobs_stay_the_same(job: JobOnRedis) -> Non
     assert calls["cmdstat_evalsha"]["calls"] == 5
 
 
+def test_of_many_jobs_that_wait_for_a_leader_most_are_looked_at_now_and_then(job: JobOnRedis) -> None:
+    job_ids = [new_job_id() for _ in range(100)]
+    for number, job_id in enumerate(job_ids):
+        job.registry.add_job(job_id, submitted=10.0 + number)
+    job.registry.peek()
+    job.registry.peek()
+    job.redis.config_resetstat()
+    assert job.registry.peek()[1:] == [(job_id, JobState.QUEUED, 0, 0) for job_id in job_ids]
+    assert job.redis.info("commandstats")["cmdstat_hmget"]["calls"] == 1 + 32
+    job.registry.move(job_ids[10], JobState.CANCELED)
+    job.registry.move(job_ids[90], JobState.CANCELED)
+    assert job.registry.peek()[11].state is JobState.CANCELED
+    looks = [job.registry.peek() for _ in range(10)]
+    assert [look[91].state for look in looks if look[91].state is not JobState.QUEUED] != []
+    assert {look[11].state for look in looks} == {JobState.CANCELED}
+    job.registry.add_job(younger := new_job_id(), submitted=1000.0)
+    job.registry.retire(job.job_id, term=job.leader.term)
+    assert [each.job_id for each in job.registry.peek()] == [*job_ids, younger]
+
+
 def test_without_jobs_there_is_nothing_to_peek_at(job: JobOnRedis) -> None:
     job.redis.flushall()
     assert job.registry.peek() == []
