@@ -1,8 +1,8 @@
 """From the moment that an agent begins to start a job's first worker to the call of run() with its first mini-batch.
 
 The script imports pandas and pyarrow. In turn: a worker that is forked from a template on a warm node, which has run
-the same script before; and one that is a new Python each time, as on a node without
-`PARALLELRUN_FORK_WORKERS=true`.
+the same script before; and one that is a new Python each time, as on a node with
+`PARALLELRUN_FORK_WORKERS=false`.
 """
 
 from __future__ import annotations

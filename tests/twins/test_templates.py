@@ -12,6 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
+from parallelrun_agent.workers import templates as node_templates
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_agent.workers.template_process import TemplateKey
 from parallelrun_agent.workers.templates import WorkerTemplates
@@ -77,6 +78,38 @@ def test_a_template_that_is_kept_though_it_hangs_is_found(
         expect_failure(),
     ):
         forked.test_a_template_that_is_killed_or_hangs_costs_nothing(node, start, tmp_path, monkeypatch, signal.SIGSTOP)
+
+
+@pytest.mark.integration
+@pytest.mark.usefixtures("reaped")
+def test_a_template_that_is_given_up_for_new_packages_is_found(
+    node: WorkerTemplates, start: Start, tmp_path: Path
+) -> None:
+    with (
+        replaced("parallelrun_agent.workers.template_process:TemplateProcess._last_word", always(b"")),
+        expect_failure(),
+    ):
+        forked.test_a_package_that_is_installed_later_ends_a_template(node, start, tmp_path)
+
+
+@pytest.mark.integration
+@pytest.mark.usefixtures("reaped")
+def test_a_template_that_takes_the_last_memory_is_found(
+    node: WorkerTemplates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_templates, "_LEAST_MEMORY", 0)
+    with expect_failure():
+        forked.test_no_template_takes_memory_that_workers_need(node, tmp_path, monkeypatch)
+
+
+@pytest.mark.integration
+@pytest.mark.usefixtures("reaped")
+def test_what_is_left_behind_by_templates_is_found(node: WorkerTemplates, tmp_path: Path) -> None:
+    def poll(*_: Any) -> bool:
+        return False
+
+    with replaced("parallelrun_agent.workers.templates:WorkerTemplates.poll", poll), expect_failure():
+        forked.test_a_template_that_says_more_than_it_may_is_ended(node, tmp_path)
 
 
 @pytest.mark.integration

@@ -54,7 +54,9 @@ class Agent:
         gpus = GpuPool(find_gpus(settings.gpus))
         python = ImagePython.find(user=settings.builder_user(owner="")) if settings.image else None
         permits = PermitServer(settings.root, settings.redis_login, settings.node)
-        self._templates = WorkerTemplates(self._loop, self._orphans, is_on=settings.fork_workers)
+        self._templates = WorkerTemplates(
+            self._loop, self._orphans, settled=self._look_for_work, is_on=settings.fork_workers
+        )
         context = NodeContext(self._loop, self._orphans, gpus, stage, python, permits, self._templates)
         self._work = WorkFinder(self._link.redis, settings, context, self._jobs)
         self._heartbeats = Heartbeats(self._link.redis, settings, self._jobs, gpus.devices)
@@ -99,7 +101,7 @@ class Agent:
                 for job in self._jobs.values():
                     job.check_time(now)
                 self._heartbeats.check_state()
-                self._templates.poll(now, self._jobs)
+                self._poll_templates(now)
                 if now >= self._leave_at or self._heartbeats.is_asked_to_leave:
                     self._is_stopping = True
             if now >= self._link.retry_at:
@@ -126,7 +128,7 @@ class Agent:
             return max(0.0, min(self._link.retry_at, self._check_at) - time.monotonic())
         if not self._jobs and not self._is_stopping:
             now = time.monotonic()
-            return min(self._work.wait_s(now), self._heartbeats.wait_s(now), self._templates.wait_s(now))
+            return min(self._work.wait_s(now), self._heartbeats.wait_s(now))
         until = self._check_at
         for job in self._jobs.values():
             if (due_at := job.due_at()) < until:
@@ -178,9 +180,16 @@ class Agent:
     def _forget(self, job: NodeJob) -> None:
         del self._jobs[job.job_id]
         job.close()
-        self._templates.poll(time.monotonic(), self._jobs)  # what is that job's own ends with it
+        self._poll_templates(time.monotonic())  # what is that job's own ends with it
         self._heartbeats.soon()
         self._work.soon()
+
+    def _look_for_work(self) -> None:
+        self._work.soon()
+
+    def _poll_templates(self, now: float) -> None:
+        if self._templates.poll(now, self._jobs):
+            self._orphans.reap()
 
     def _drain(self, now: float) -> None:
         self._drain_by = now + self._settings.grace_seconds + _DRAIN_MARGIN_S
@@ -194,6 +203,7 @@ class Agent:
         for job in list(self._jobs.values()):
             self._forget(job)
         self._templates.close()
+        self._orphans.reap()
         try:
             self._heartbeats.leave()
         except CONNECTION_ERRORS as error:

@@ -61,7 +61,7 @@ class AgentSettings(ReadsStores):
     """Give the workers the variables of this agent's environment that hold credentials of object stores."""
     environments_kept: int = Field(default=20, ge=1)
     """Number of environments of jobs are kept there; the least recently used are removed first, never one in use."""
-    fork_workers: bool = False
+    fork_workers: bool = True
     """Fork workers from a process that has imported what their script imports first, where that is possible. Off: each
     worker is a new Python."""
     sync: bool = True

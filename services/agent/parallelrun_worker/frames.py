@@ -235,6 +235,8 @@ TEMPLATE = "template"
 """The first argument of a process that is no worker, but forks them (templates/template.py)."""
 FORKS = b"ready"
 """Template → agent: it can be forked; anything else says why it can't."""
+OUTDATED = b"packages have changed"
+"""Template → agent: it ends, and another one would have what is installed now."""
 GO = b"go"
 """A forked worker → agent: it is the agent's child. Agent → worker: it may begin."""
 MAX_ORDER = 1 << 16

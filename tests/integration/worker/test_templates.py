@@ -16,7 +16,7 @@ import pytest
 from parallelrun_agent.loop import EventLoop
 from parallelrun_agent.workers import template_process, templates
 from parallelrun_agent.workers.orphans import Orphans
-from parallelrun_agent.workers.template_process import ForkRequest, NotForked
+from parallelrun_agent.workers.template_process import ForkRequest, NotForked, TemplateKey
 from parallelrun_agent.workers.templates import WorkerTemplates
 from tests.integration.worker.template_harness import as_parent, report_of, template_of
 from tests.integration.worker.worker_harness import PATIENCE_S, WorkerHarness, is_alive, key_of
@@ -26,14 +26,17 @@ pytestmark = pytest.mark.integration
 Start = Callable[..., WorkerHarness]
 
 SURROUNDINGS = """
-import ctypes, json, locale, os, resource, signal, sys
+import ctypes, json, locale, logging, multiprocessing.process, os, resource, signal, sys, threading
 pdeathsig = ctypes.c_int()
 ctypes.CDLL(None).prctl(2, ctypes.byref(pdeathsig))
 umask = os.umask(0)
 os.umask(umask)
 status = dict(line.split(":", 1) for line in open("/proc/self/status"))
 SEEN = {
-    "folder": os.getcwd(), "arguments": sys.argv, "environment": dict(os.environ), "path": sys.path, "umask": umask,
+    "folder": os.getcwd(), "arguments": sys.argv, "command": [sys.orig_argv[:4], sys.orig_argv[-2:]],
+    "thread": threading.main_thread().native_id == os.getpid(), "folder at first": multiprocessing.process.ORIGINAL_DIR,
+    "log begins with it": logging._startTime > os.stat(".worker.json").st_mtime,
+    "environment": dict(os.environ), "path": sys.path, "umask": umask,
     "parent": os.getppid(), "leads its group": os.getpgid(0) == os.getpid(), "session": os.getsid(0),
     "main": sys.modules["__main__"].__spec__.name, "flags": list(sys.flags), "locale": locale.getlocale(),
     "handlers": {number: str(signal.getsignal(number)).split(" at ")[0] for number in range(1, signal.NSIG)},
@@ -99,6 +102,12 @@ def poll(node: WorkerTemplates, until: Callable[[], bool]) -> None:
         assert time.monotonic() < deadline
         node._loop.poll(0.05)
         node.poll(time.monotonic(), ())
+
+
+def wait_for_template(node: WorkerTemplates, key: TemplateKey) -> None:
+    assert node.is_awaited(key, time.monotonic())
+    poll(node, lambda: not node.is_awaited(key, time.monotonic()))
+    assert key in node._running
 
 
 class EveryProcess(set[int]):
@@ -169,6 +178,56 @@ def test_nothing_of_the_user_runs_in_a_template(start: Start, tmp_path: Path) ->
         assert (tmp_path / "ran").read_text() == "script "
 
 
+def test_a_template_whose_environment_runs_something_at_once_is_not_forked(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "sitecustomize.py").write_text("import os")
+    env = {"PYTHONPATH": str(tmp_path / "own")}
+    with template_of(tmp_path / "code", "def run(items): return items", env) as template:
+        assert report_of(template) == "its environment has a sitecustomize"
+
+
+def test_a_package_that_is_installed_later_ends_a_template(node: WorkerTemplates, start: Start, tmp_path: Path) -> None:
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    script = "import json\ndef run(items): return items"
+    env = {"PYTHONPATH": str(packages)}
+    key = key_of(tmp_path / "code", **env)
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "score.py").write_text(script)
+
+    def begin() -> WorkerHarness:
+        return start(script, fork=lambda _, request: node.fork(key, request), **env).ready()
+
+    wait_for_template(node, key)
+    assert begin().worker.is_forked
+    (packages / "new.py").touch()
+    assert not begin().worker.is_forked
+    assert not node._running
+    wait_for_template(node, key)
+    assert begin().worker.is_forked
+
+
+def test_a_template_that_says_more_than_it_may_is_ended(node: WorkerTemplates, tmp_path: Path) -> None:
+    (tmp_path / "score.py").write_text("def run(items): return items")
+    key = key_of(tmp_path)
+    wait_for_template(node, key)
+    node._running[key].process.report = lambda: ""  # type: ignore[method-assign]
+    node._on_report(key)
+    assert not node._running
+    assert node.poll(time.monotonic(), ()), "it is known that one has ended"
+    assert not node.poll(time.monotonic(), ())
+
+
+def test_no_template_takes_memory_that_workers_need(
+    node: WorkerTemplates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "score.py").write_text("def run(items): return items")
+    key = key_of(tmp_path)
+    for available, is_started in ((500 << 20, False), (None, True)):
+        monkeypatch.setattr(templates, "available_bytes", lambda available=available: available)
+        assert node.is_awaited(key, time.monotonic()) is is_started
+
+
 @pytest.mark.parametrize("folder", ["code", "on PYTHONPATH"])
 def test_a_module_of_the_user_is_not_imported_by_a_template(tmp_path: Path, folder: str) -> None:
     code, own = tmp_path / "code", tmp_path / folder
@@ -224,14 +283,12 @@ def test_a_process_that_is_something_else_already_is_no_worker(start: Start, tmp
 def test_a_template_that_is_killed_or_hangs_costs_nothing(
     node: WorkerTemplates, start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
-    monkeypatch.setattr(templates, "_START_AFTER_S", 0.0)
     monkeypatch.setattr(template_process, "_ANSWER_S", 1.0)
     script = "def run(items): return items"
     key = key_of(tmp_path / "code")
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "score.py").write_text(script)
-    node.script_began(key, time.monotonic())
-    poll(node, lambda: any(each.is_ready for each in node._running.values()))
+    wait_for_template(node, key)
     pid = node._running[key].process.pid
 
     def begin() -> WorkerHarness:
@@ -244,19 +301,30 @@ def test_a_template_that_is_killed_or_hangs_costs_nothing(
     assert not second.worker.is_forked
     assert [each.run("x").rows for each in (first, second)] == [b"x\n"] * 2, "what it has forked goes on"
     assert not is_alive(pid)
-    node.script_began(key, time.monotonic())
-    node.poll(time.monotonic() + 100, ())
+    assert not node.is_awaited(key, time.monotonic())
     assert not node._running, "no other one is tried"
 
 
 def test_templates_are_few_and_end_when_nobody_uses_them(node: WorkerTemplates, tmp_path: Path) -> None:
     (tmp_path / "score.py").write_text("def run(items): return items")
     keys = [key_of(tmp_path, NUMBER=str(number)) for number in range(6)]
-    for key in keys:
-        node.script_began(key, 0.0)
-    node.poll(10.0, ())
-    assert list(node._running) == keys[-4:]
+    now = time.monotonic()
+    assert [node.is_awaited(key, now) for key in keys] == [True] * 4 + [False] * 2, "none is ended that is waited for"
+    poll(node, lambda: not any(node.is_awaited(key, now) for key in keys[:4]))
+    assert all(node.is_awaited(key, now) for key in keys[4:])
+    assert list(node._running)[-2:] == keys[4:]
+    assert len(node._running) == 4
+    poll(node, lambda: not any(node.is_awaited(key, now) for key in keys[4:]))
     pids = [each.process.pid for each in node._running.values()]
-    node.poll(1000.0, ())
+    node.poll(now + 1000.0, ())
     assert not node._running
     assert not any(map(is_alive, pids))
+
+
+def test_workers_wait_for_no_template_that_takes_too_long(node: WorkerTemplates, tmp_path: Path) -> None:
+    (tmp_path / "score.py").write_text("def run(items): return items")
+    key, now = key_of(tmp_path), time.monotonic()
+    assert node.is_awaited(key, now)
+    node.poll(now + 100.0, ())
+    assert not node.is_awaited(key, now + 100.0)
+    assert not node._running

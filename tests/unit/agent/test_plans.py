@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -225,3 +226,13 @@ def test_a_template_with_variables_of_a_job_is_that_jobs_own(tmp_path: Path) -> 
     assert key.job_id == "job_a"
     assert ("TOKEN", "x") in key.environment
     assert template_of(tmp_path, "job_b", "anna", **variables) != key
+
+
+def test_a_template_whose_home_is_a_folder_of_a_job_is_that_jobs_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = os.path.expanduser("~")
+    monkeypatch.setattr(os, "access", lambda path, mode: path != closed)
+    key = template_of(tmp_path, "job_a", "anna")
+    assert key.job_id == "job_a"
+    assert ("HOME", str(tmp_path / "work" / "job_a" / ".home")) in key.environment

@@ -217,7 +217,8 @@ class NodeJob:
 
     def wanted_workers(self, now: float) -> int:
         """Return how many more workers this job could use here: none before all is here that each of them needs."""
-        return self._view.wanted_workers(now) if self.is_prepared else 0
+        count = self._view.wanted_workers(now) if self.is_prepared else 0
+        return 0 if count > 0 and self._driver.session.processes.await_template(now) else count
 
     def spawn(self) -> None:
         """Start one more worker."""

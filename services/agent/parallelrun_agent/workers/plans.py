@@ -154,6 +154,7 @@ class PlanMaker:
         self._of_job = {"AZUREML_RUN_ID": folder.job_id, **self._trace()}
         """Variables of which no two jobs have the same."""
         self._view: dict[str, Any] = {}
+        self._is_prepared = False
         self._next_process = 0
 
     def _make_argv(self, spec: JobSpec, outputs: WorkerOutputs, secrets: dict[str, str]) -> list[str]:
@@ -229,6 +230,14 @@ class PlanMaker:
         ):
             self._user.make(folder)
 
+    def _prepare(self) -> None:
+        """Make, once, what all workers have in common."""
+        if not self._is_prepared:
+            self._make_folders()
+            assets = self._settings.assets_root
+            self._view = view_of_script(self._folder, self._record, self._spec, self._paths(), assets)
+            self._is_prepared = True
+
     def next_plan(self, session: str) -> WorkerPlan:
         """The plan of the next worker; its name is never used again on this node for this job.
 
@@ -238,10 +247,7 @@ class PlanMaker:
         secrets = secret_values(self._spec.secrets, self._settings)
         variables = self._spec.variables(secrets)
         self.mask.add([*secrets.values(), *variables.values()] if secrets else ())
-        if not self._next_process:
-            self._make_folders()
-            assets = self._settings.assets_root
-            self._view = view_of_script(self._folder, self._record, self._spec, self._paths(), assets)
+        self._prepare()
         process = f"process{self._next_process:03d}"
         self._next_process += 1
         logs, node = Logs(self._folder.logs), self._node
@@ -264,7 +270,7 @@ class PlanMaker:
             own_logs=self._own_logs(config),
             config=config,
             environment={**self._environment, **own_variables, **variables},
-            template=None if spec.command else self._template(config, variables),
+            template=self._template(variables),
             own_variables={name: value for name, value in own_variables.items() if name not in variables},
             working_folder=self._local / process,
             part=self._folder.layout.part(session, process) if self._spec.writes_rows else None,
@@ -282,18 +288,30 @@ class PlanMaker:
     def _executable(self) -> str:
         return self._python.executable if self._python else sys.executable
 
-    def _template(self, config: WorkerConfig, variables: dict[str, str]) -> TemplateKey:
+    def template(self) -> TemplateKey | None:
+        """Return the key of the template of the next worker; None: it is started by itself.
+
+        Raises:
+            SecretMissing: the node lacks a secret of the job.
+        """
+        self._prepare()
+        return self._template(self._spec.variables(secret_values(self._spec.secrets, self._settings)))
+
+    def _template(self, variables: dict[str, str]) -> TemplateKey | None:
         """Return the key of the template for a worker with these variables of the user's."""
+        if self._spec.command:
+            return None
+        has_own_home = self._environment.get("HOME") == str(self._local / _HOME)
         return TemplateKey(
             owner=self._record.owner,
-            job_id=self.job_id if variables or self._user.is_other else "",
+            job_id=self.job_id if variables or has_own_home else "",
             python=self._executable,
             user=self._user,
-            code=config.code,
-            entry_script=config.entry_script,
+            code=str(self._code),
+            entry_script=self._spec.entry_script,
             reads_tables=any(each.type == "mltable" or each.transformations for _, each in self._spec.data_inputs()),
             environment=tuple(sorted({**self._environment, **variables}.items())),
-            inputs=config.inputs,
+            inputs=str(self._folder.layout.inputs),
         )
 
     def _config(self, process: str, spec: JobSpec, outputs: WorkerOutputs, secrets: dict[str, str]) -> WorkerConfig:

@@ -122,6 +122,16 @@ class WorkerProcesses:
 
     # From start to end
 
+    def await_template(self, now: float) -> bool:
+        """Return whether a worker is better started in a moment, when there is a template from which it is forked."""
+        if self._templates is None:
+            return False
+        try:
+            template = self._plans.template()
+        except SecretMissing:  # which is reported for a worker
+            return False
+        return template is not None and self._templates.is_awaited(template, now)
+
     def spawn(self) -> None:
         """Start one more worker. When it can't be started, try again later."""
         try:
@@ -251,8 +261,6 @@ class WorkerProcesses:
         machine.pool.got_ready(worker, now, seconds)
         self._from_init[worker.process] = self._orphans.unwaited_of(process.pid)
         self._reports.phase_ended(worker.process, "INIT", seconds)
-        if self._templates is not None and process.template is not None:
-            self._templates.script_began(process.template, now)
         times = {"start_s": round(worker.start_s, 3), "init_s": round(worker.init_s, 3)}
         log.info("worker_ready", job_id=self._plans.job_id, process=worker.process, **times)
 

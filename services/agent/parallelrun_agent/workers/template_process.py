@@ -14,6 +14,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -25,12 +26,18 @@ from parallelrun_worker import frames
 
 _ANSWER_S: Final = 3.0
 """Seconds in which a forked worker must say that it is there: the agent does nothing else meanwhile."""
+_END_S: Final = 1.0
+_POLL_S: Final = 0.001
 _CREDENTIALS: Final = struct.Struct("3i")
 _MOST_REASON_BYTES: Final = 200
 
 
 class NotForked(Exception):
     """A template could not fork a worker; the message says why."""
+
+
+class Outdated(NotForked):
+    """A template has packages that are no longer those that are installed."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +128,7 @@ class TemplateProcess:
         """Fork a worker, which has begun when this returns; returns its process id.
 
         Raises:
+            Outdated: there is none, but another template may fork one.
             NotForked: there is none, nor will there be.
         """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -138,8 +146,17 @@ class TemplateProcess:
                 pid = self._process_of(ours)
                 ours.send(frames.GO)
             except OSError as error:
+                if self._last_word() == frames.OUTDATED:
+                    raise Outdated(frames.OUTDATED.decode()) from None
                 raise NotForked(f"it doesn't fork: {error}") from None
         return pid
+
+    def _last_word(self) -> bytes:
+        """Return what it has reported since; empty: nothing."""
+        self.channel.setblocking(False)  # it is not asked again
+        with suppress(OSError):
+            return self.channel.recv(_MOST_REASON_BYTES)
+        return b""
 
     def _process_of(self, connection: socket.socket) -> int:
         """Return the worker that has sent the first packet, once that has come.
@@ -159,11 +176,14 @@ class TemplateProcess:
         return pid
 
     def close(self) -> None:
-        """End it; workers that it has forked go on."""
+        """End it; workers that it has forked go on. The kernel may keep it for a while, which nobody waits for."""
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
-        os.waitpid(self.pid, 0)
         self.channel.close()
+        deadline = time.monotonic() + _END_S
+        with suppress(ChildProcessError):
+            while os.waitpid(self.pid, os.WNOHANG) == (0, 0) and time.monotonic() < deadline:
+                time.sleep(_POLL_S)
 
 
 def worker_command(python: str) -> Sequence[str]:

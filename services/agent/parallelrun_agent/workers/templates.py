@@ -1,31 +1,33 @@
 """The templates of a node: which are started, and for how long they are kept.
 
-The first worker of a key is started by itself. Some time after its script has begun, when it no longer delays anything,
-a template is started beside it, and the key's next workers are forked. What goes wrong with a template costs no worker,
-and its key is not tried again.
+Before a key's first worker, its template is started, which takes about as long as that worker would; it and the next
+ones are forked. What goes wrong with a template costs no worker: it is started by itself then, as are all of the key's
+from then on.
 """
 
 from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Container
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from parallelrun_agent.loop import EventLoop
+from parallelrun_agent.node.memory import available_bytes
 from parallelrun_agent.workers.orphans import Orphans
-from parallelrun_agent.workers.template_process import ForkRequest, NotForked, TemplateKey, TemplateProcess
+from parallelrun_agent.workers.template_process import ForkRequest, NotForked, Outdated, TemplateKey, TemplateProcess
 from parallelrun_core.service.telemetry import logger
 
 log = logger()
 
-_START_AFTER_S: Final = 2.0
 _READY_WITHIN_S: Final = 60.0
 _KEEP_S: Final = 120.0
 _MOST: Final = 4
 _MOST_GIVEN_UP: Final = 256
+_LEAST_MEMORY: Final = 1 << 30
+"""Bytes that must be free for one more: it needs a part of that, and the workers come first."""
 
 
 @dataclass
@@ -41,18 +43,33 @@ class WorkerTemplates:
     """Used by the agent's one thread only.
 
     Args:
+        settled: called when workers that have waited for a template may be started.
         is_on: whether workers are forked at all.
     """
 
-    def __init__(self, loop: EventLoop, orphans: Orphans, *, is_on: bool = True) -> None:
+    def __init__(
+        self, loop: EventLoop, orphans: Orphans, *, settled: Callable[[], None] | None = None, is_on: bool = True
+    ) -> None:
         self._loop = loop
         self._orphans = orphans
+        self._settled = settled
         self._is_on = is_on
-        self._due: dict[TemplateKey, float] = {}
-        """When to start a template of each key that has workers and none yet."""
         self._running: OrderedDict[TemplateKey, _RunningTemplate] = OrderedDict()
         """The one that was used last is at the end."""
         self._given_up: OrderedDict[TemplateKey, None] = OrderedDict()
+        self._has_ended = False
+
+    def is_awaited(self, key: TemplateKey, now: float) -> bool:
+        """Return whether workers of this key are better started in a moment: there will be a template to fork.
+
+        One is started if there is none.
+        """
+        if not self._is_on or not self._orphans.is_parent or key in self._given_up:
+            return False
+        if key not in self._running:
+            self._start(key, now)
+        template = self._running.get(key)
+        return template is not None and not template.is_ready
 
     def fork(self, key: TemplateKey, request: ForkRequest) -> int:
         """Fork a worker; returns its process id, or -1 where it must be started by itself."""
@@ -61,6 +78,10 @@ class WorkerTemplates:
             return -1
         try:
             pid = template.process.fork(request)
+        except Outdated as error:
+            log.info("template_outdated", script=key.entry_script, reason=str(error))
+            self._end(key)
+            return -1
         except NotForked as error:
             self._give_up(key, str(error))
             return -1
@@ -68,38 +89,38 @@ class WorkerTemplates:
         self._running.move_to_end(key)
         return pid
 
-    def script_began(self, key: TemplateKey, now: float) -> None:
-        """A worker of this key is through init(): the next ones may be forked."""
-        if self._is_on and self._orphans.is_parent and key not in self._running and key not in self._given_up:
-            self._due.setdefault(key, now + _START_AFTER_S)
+    def poll(self, now: float, jobs: Container[str]) -> bool:
+        """End what is no longer used, or belongs to a job that is none of these.
 
-    def poll(self, now: float, jobs: Container[str]) -> None:
-        """Start what is due, and end what is no longer used, or belongs to a job that is none of these."""
-        for key in [key for key in self._due if key.job_id and key.job_id not in jobs]:
-            del self._due[key]
-        for key in [key for key, due_at in self._due.items() if now >= due_at]:
-            del self._due[key]
-            self._start(key, now)
+        Returns:
+            whether one has ended since the last call: processes that its imports have begun may be left.
+        """
         for key, template in list(self._running.items()):
-            if not template.is_ready and now >= template.used_at + _READY_WITHIN_S:
-                self._give_up(key, "it is not ready in time")
-            elif (key.job_id and key.job_id not in jobs) or now >= template.used_at + _KEEP_S:
+            if key.job_id and key.job_id not in jobs:
                 self._end(key)
-
-    def wait_s(self, now: float) -> float:
-        """Return in how many seconds, at most, `poll` has something to do; infinite: not before something happens."""
-        return max(0.0, min(self._due.values(), default=float("inf")) - now)
+            elif not template.is_ready and now >= template.used_at + _READY_WITHIN_S:
+                self._give_up(key, "it is not ready in time")
+            elif now >= template.used_at + _KEEP_S:
+                self._end(key)
+        has_ended, self._has_ended = self._has_ended, False
+        return has_ended
 
     def close(self) -> None:
         """End all templates."""
         self._is_on = False
-        self._due.clear()
         for key in list(self._running):
             self._end(key)
 
     def _start(self, key: TemplateKey, now: float) -> None:
+        available = available_bytes()
+        if available is not None and available < _LEAST_MEMORY:
+            log.info("template_not_started", script=key.entry_script, available_bytes=available)
+            return
         while len(self._running) >= _MOST:
-            self._end(next(iter(self._running)))
+            unused = next((each for each, template in self._running.items() if template.is_ready), None)
+            if unused is None:  # workers wait for each of them
+                return
+            self._end(unused)
         try:
             process = TemplateProcess.start(key, self._orphans.is_worker)
         except OSError as error:
@@ -111,11 +132,12 @@ class WorkerTemplates:
 
     def _on_report(self, key: TemplateKey) -> None:
         template = self._running[key]
-        if reason := template.process.report():
+        if reason := template.process.report() or ("it says more than it may" if template.is_ready else ""):
             self._give_up(key, reason)
         else:
             template.is_ready, template.used_at = True, time.monotonic()
             log.info("template_ready", pid=template.process.pid, script=key.entry_script)
+            self._settle()
 
     def _give_up(self, key: TemplateKey, reason: str) -> None:
         """End the template of this key, and start no other one."""
@@ -124,9 +146,15 @@ class WorkerTemplates:
         while len(self._given_up) > _MOST_GIVEN_UP:
             self._given_up.popitem(last=False)
         self._end(key)
+        self._settle()
+
+    def _settle(self) -> None:
+        if self._settled is not None:
+            self._settled()
 
     def _end(self, key: TemplateKey) -> None:
         process = self._running.pop(key).process
         self._loop.remove(process.channel.fileno())
         process.close()
         self._orphans.worker_ended(process.pid)
+        self._has_ended = True

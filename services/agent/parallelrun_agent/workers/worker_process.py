@@ -56,7 +56,6 @@ class WorkerProcess:
 
     def __init__(self, plan: WorkerPlan, fork: Fork | None = None) -> None:
         self.process = plan.process
-        self.template = plan.template
         self.part_name = plan.part.name if plan.part else ""
         self.is_watched = True
         """Its pipe is being watched."""

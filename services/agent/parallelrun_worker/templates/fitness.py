@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import site
 import sys
 import threading
 from typing import NamedTuple
@@ -29,6 +30,36 @@ class ProcessState(NamedTuple):
 def state_of_process() -> ProcessState:
     """Return the state of this process, before it imports."""
     return ProcessState(_open_descriptors(), {number: signal.getsignal(number) for number in range(1, signal.NSIG)})
+
+
+def check_start(channel: int) -> None:
+    """Make sure that this Python has begun as any: the environment may have it run something at once.
+
+    Args:
+        channel: the descriptor that it was given beside its standard streams.
+
+    Raises:
+        Unfit: it hasn't, and each worker must do that anew: with its own variables, and files of its own.
+    """
+    for name in ("sitecustomize", "usercustomize"):
+        file = getattr(sys.modules.get(name), "__file__", None)
+        if file is not None and os.path.dirname(file) != os.path.dirname(os.__file__):  # some systems have one there
+            raise Unfit(f"its environment has a {name}")
+    known = {"0", "1", "2", str(channel)}
+    if any(each.partition(" ")[0] not in known for each in _open_descriptors()):
+        raise Unfit("its environment opens files when Python starts")
+
+
+def times_of_packages() -> list[int]:
+    """Return when each folder was changed last that has packages: installing or removing one changes it."""
+    folders = [*sys.path, *([site.USER_SITE] if site.ENABLE_USER_SITE and site.USER_SITE else [])]
+    times = []
+    for folder in folders:
+        try:
+            times.append(os.stat(folder).st_mtime_ns)
+        except OSError:
+            times.append(0)
+    return times
 
 
 def check_fitness(before: ProcessState) -> None:

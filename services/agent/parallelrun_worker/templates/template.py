@@ -2,7 +2,8 @@
 
 CHANNEL is a socket (SOCK_SEQPACKET). The template reports on it, once, that it is ready (`frames.FORKS`), or why it
 can't be forked. Then each packet of the agent orders a worker: `frames.ForkOrder` as JSON, with descriptors: the
-worker's own socket, its stdout and stderr, and those that the worker is told of by their numbers.
+worker's own socket, its stdout and stderr, and those that the worker is told of by their numbers. When packages have
+been installed or removed meanwhile, it says so (`frames.OUTDATED`) in place of forking, and ends.
 
 A worker becomes a child of the agent, which is a subreaper: the process in between ends at once. It says so on its
 socket, and begins when the agent answers: one that the agent no longer waits for runs nothing of the user's.
@@ -15,20 +16,28 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import json
+import logging
 import os
 import socket
 import sys
+import threading
 import time
 from importlib import import_module
+from typing import Any
 
-from parallelrun_worker.frames import FORKS, GO, MAX_ORDER, MOST_DESCRIPTORS, ForkOrder
-from parallelrun_worker.templates.fitness import Unfit, check_fitness, state_of_process
+from parallelrun_worker.frames import FORKS, GO, MAX_ORDER, MOST_DESCRIPTORS, OUTDATED, ForkOrder
+from parallelrun_worker.templates.fitness import (
+    Unfit,
+    check_fitness,
+    check_start,
+    state_of_process,
+    times_of_packages,
+)
 from parallelrun_worker.templates.leading_imports import UserModuleGuard, leading_imports, may_share
 
 _OURS = (
     "faulthandler",
     "functools",
-    "logging",
     "mmap",
     "parallelrun_worker.diagnostics.stacks",
     "parallelrun_worker.execution.runner",
@@ -66,20 +75,24 @@ class WorkerTemplate:
             what a worker is started with (see `parallelrun_worker.__main__`).
         """
         try:
+            check_start(self._channel.fileno())
+            packages = times_of_packages()
             for module in _OURS:
                 import_module(module)
             before = state_of_process()
             self._import()
             check_fitness(before)
         except Unfit as unfit:
-            self._give_up(str(unfit))
+            self._end(str(unfit))
         except Exception as error:  # whatever it is, the first worker reports it better
-            self._give_up(type(error).__name__)
+            self._end(type(error).__name__)
         self._channel.send(FORKS)
         while True:
             packet, fds, _, _ = socket.recv_fds(self._channel, MAX_ORDER, MOST_DESCRIPTORS)
             if not packet:
                 os._exit(0)
+            if times_of_packages() != packages:
+                self._end(OUTDATED.decode())
             pid = os.fork()
             if pid == 0:
                 return self._become_worker(packet, fds)
@@ -87,7 +100,7 @@ class WorkerTemplate:
             for fd in fds:
                 os.close(fd)
 
-    def _give_up(self, reason: str) -> None:
+    def _end(self, reason: str) -> None:
         self._channel.send(reason.encode(errors="replace"))
         os._exit(0)
 
@@ -155,7 +168,7 @@ class WorkerTemplate:
                 os._exit(1)
             agent.close()
             _show_as_worker(order.arguments)
-            _reseed()
+            _begin_anew()
             return order.arguments
         except BaseException:
             os._exit(1)  # its socket is closed, so the agent starts this worker in another way
@@ -204,14 +217,24 @@ def _show_as_worker(arguments: list[str]) -> None:
     with open("/proc/self/stat", "rb") as file:
         fields = file.read().rpartition(b")")[2].split()
     first, end = int(fields[45]), int(fields[46])  # arg_start, arg_end: fields 48 and 49 of proc(5)
-    before = sys.orig_argv[: -len(sys.argv[1:])]
-    text = b"\0".join(map(os.fsencode, [*before, *arguments]))[: end - first - 1]
+    sys.orig_argv[:] = [*sys.orig_argv[: -len(sys.argv[1:])], *arguments]
+    text = b"\0".join(map(os.fsencode, sys.orig_argv))[: end - first - 1]
     ctypes.memmove(first, text.ljust(end - first, b"\0"), end - first)
 
 
-def _reseed() -> None:
-    """Draw other random numbers than other workers; Python's own generator sees to that itself."""
+def _begin_anew() -> None:
+    """Make what modules have noted about their process that of this one, and draw other random numbers than other
+    workers; Python's own generator sees to that itself."""
+    now: float = time.time()
+    started = getattr(logging, "_startTime", None)  # record.relativeCreated counts from there
+    if started is not None:
+        setattr(logging, "_startTime", now if isinstance(started, float) else time.time_ns())  # noqa: B010
+    main_thread = threading.main_thread()
+    if hasattr(main_thread, "_set_native_id"):
+        main_thread._set_native_id()
     if "numpy.random" in sys.modules:
         sys.modules["numpy.random"].seed()
     if "multiprocessing.process" in sys.modules:
-        sys.modules["multiprocessing.process"].current_process().authkey = os.urandom(32)
+        process: Any = sys.modules["multiprocessing.process"]
+        process.current_process().authkey = os.urandom(32)
+        process.ORIGINAL_DIR = os.getcwd()
