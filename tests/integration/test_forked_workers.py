@@ -129,7 +129,8 @@ def test_a_node_forks_no_worker_where_its_operator_says_so(tmp_path: Path) -> No
         script = SCRIPT.format(hold=str(hold), folder=str(tmp_path))
         job = cluster.submit(script, inputs=cluster.files(4), mini_batch_size=1, run_max_try=5)
         cluster.until(lambda: len(pids_in(tmp_path)) == 1, "the first one runs", timeout_s=90)
-        os.kill(*pids_in(tmp_path), signal.SIGKILL)
+        (first,) = pids_in(tmp_path)
+        os.kill(first, signal.SIGKILL)
         cluster.until(lambda: len(pids_in(tmp_path)) == 2, "the second one runs", timeout_s=90)
         hold.unlink()
         assert cluster.result(job, timeout_s=90).state == "completed"

@@ -52,7 +52,9 @@ def test_a_template_that_two_people_share_is_found(tmp_path: Path) -> None:
     of_owner = PlanMaker._template
 
     def of_anybody(*arguments: Any) -> TemplateKey:
-        return replace(of_owner(*arguments), owner="")
+        key = of_owner(*arguments)
+        assert key is not None
+        return replace(key, owner="")
 
     with replaced("parallelrun_agent.workers.plans:PlanMaker._template", of_anybody), expect_failure():
         plans.test_only_jobs_of_one_owner_with_equal_workers_share_a_template(tmp_path)
@@ -62,7 +64,9 @@ def test_secrets_in_a_template_that_outlives_its_job_are_found(tmp_path: Path) -
     of_job = PlanMaker._template
 
     def of_all_jobs(*arguments: Any) -> TemplateKey:
-        return replace(of_job(*arguments), job_id="")
+        key = of_job(*arguments)
+        assert key is not None
+        return replace(key, job_id="")
 
     with replaced("parallelrun_agent.workers.plans:PlanMaker._template", of_all_jobs), expect_failure():
         plans.test_a_template_with_variables_of_a_job_is_that_jobs_own(tmp_path)

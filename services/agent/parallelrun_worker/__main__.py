@@ -239,7 +239,8 @@ def _flush_open_files() -> None:
     import gc
     import io
 
-    for file in gc.get_objects():
+    # What a template has had before it was forked, these two are, is not among the objects.
+    for file in (*gc.get_objects(), sys.__stdout__, sys.__stderr__):
         if type(file) in (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom):
             try:
                 file.flush()

@@ -169,6 +169,42 @@ def test_no_two_workers_draw_the_same_at_random(start: Start, tmp_path: Path) ->
     assert all(one != other for one, other in zip(first, second, strict=True)), (first, second)
 
 
+def test_no_worker_looks_through_what_its_template_has_imported(start: Start, tmp_path: Path) -> None:
+    script = """
+        import gc
+        import pandas
+        def run(items):
+            return [sum(type(each) is type for each in gc.get_objects())]
+    """
+    with template_of(tmp_path / "code", script) as template:
+        assert report_of(template) == ""
+        assert int(start(script, template=template).ready().run("x").rows) < 1000
+
+
+def test_a_forked_worker_that_hangs_when_it_exits_has_written_what_was_in_buffers(start: Start, tmp_path: Path) -> None:
+    script = """
+        import atexit, sys, time
+        def hang():
+            while True:
+                try:
+                    time.sleep(10)
+                except TimeoutError:
+                    pass
+        def run(items):
+            return items
+        def shutdown():
+            atexit.register(hang)
+            sys.__stdout__.write("was in a buffer")
+    """
+    with template_of(tmp_path / "code", script) as template:
+        assert report_of(template) == ""
+        harness = start(script, template=template).ready()
+        harness.worker.end()
+        harness.until(lambda: harness.child_stdout.read_text() == "was in a buffer", "it is written")
+        harness.worker.kill()
+        assert harness.exited() == -signal.SIGKILL
+
+
 def test_nothing_of_the_user_runs_in_a_template(start: Start, tmp_path: Path) -> None:
     script = f"import json\nopen({str(tmp_path / 'ran')!r}, 'a').write('script ')\ndef run(items): return items"
     with template_of(tmp_path / "code", script) as template:

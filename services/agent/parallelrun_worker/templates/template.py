@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
+import gc
 import json
 import logging
 import os
@@ -86,6 +87,7 @@ class WorkerTemplate:
             self._end(str(unfit))
         except Exception as error:  # whatever it is, the first worker reports it better
             self._end(type(error).__name__)
+        gc.freeze()  # workers look through none of it, and so go on sharing its memory
         self._channel.send(FORKS)
         while True:
             packet, fds, _, _ = socket.recv_fds(self._channel, MAX_ORDER, MOST_DESCRIPTORS)
