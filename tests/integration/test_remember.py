@@ -125,5 +125,5 @@ def test_broken_worker_that_its_script_gives_up_is_replaced_uncharged() -> None:
         result = cluster.result(job)
         assert cluster.output(result) == names(6)
         assert {each.tries for each in read_decisions(cluster.folder(job).path)} == {1}
-        processes = {path.name for path in Path(cluster.folder(job).logs).glob("user/stdout/*/*")}
+        processes = {path.name for path in Path(cluster.folder(job).logs).glob("sys/node/*/process[0-9][0-9][0-9].txt")}
         assert len(processes) == 2, processes
