@@ -52,6 +52,9 @@ KINDS = {
 }
 """The modules that are dropped in for each row of "Where a change begins" that says "nothing else"."""
 _SCHEMES = "parallelrun_core/storage/schemes.py"
+_MOON_SCHEMES = """SCHEMES: Final = {
+    "moon": _S3, "mare": _S3._replace(kind="mare", canonical="mare"),
+    "dust": _S3._replace(kind="dust", canonical="dust", speaks_s3=False, lists_in_order=False),"""
 _DATASTORES = "parallelrun_core/datastores/definition.py"
 _MOON_DATASTORE = """
 class MoonDatastore(S3Datastore):
@@ -60,7 +63,7 @@ class MoonDatastore(S3Datastore):
 
 """
 EDITS = {
-    "a kind of object store, or a scheme of URLs": {_SCHEMES: {"SCHEMES: Final = {": 'SCHEMES: Final = {"moon": _S3,'}},
+    "a kind of object store, or a scheme of URLs": {_SCHEMES: {"SCHEMES: Final = {": _MOON_SCHEMES}},
     "a kind of datastore": {
         _DATASTORES: {
             "AzureDatastore = ": f"{_MOON_DATASTORE}\nAzureDatastore = ",
@@ -156,6 +159,8 @@ def test_a_scheme_of_urls_is_read_suggested_and_allowed(edited: Callable[[str], 
 from parallelrun_core.storage.objects.address import address_of
 from parallelrun_core.storage.objects.allowed import is_below
 from parallelrun_core.storage.objects.clients import client_of
+from parallelrun_core.storage.objects.parallel_listing import folders_at_once
+from parallelrun_core.storage.objects.uploads.s3 import is_s3
 from parallelrun_core.storage.path_rule import EVERYWHERE
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.storage.supported import supported_path
@@ -168,10 +173,16 @@ try:
     supported_path("mooon://tycho/dust.csv")
 except ValueError as error:
     print(str(error).rpartition(". ")[2])
+for url in ("mare://tycho/dust.csv", "dust://tycho/dust.csv"):
+    address = address_of(supported_path(url))
+    assert storage_of(url) is storage_of("s3://b/k")
+    print(address.store, is_s3(address), folders_at_once(address.store) > 1)
 """
     keys = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
     written = edited("a kind of object store, or a scheme of URLs").run("-c", program, **keys)
-    assert written.splitlines() == ["S3Store", "Did you mean 'moon://tycho/dust.csv'?"]
+    assert written.splitlines() == [
+        "S3Store", "Did you mean 'moon://tycho/dust.csv'?", "mare://tycho True True", "dust://tycho False False",
+    ]  # fmt: skip
 
 
 def test_a_kind_of_datastore_is_defined_shown_and_has_a_client(

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 class Scheme(NamedTuple):
     kind: str
-    """The kind of storage, as `storage/stores.py` has one for it; any other kind is refused by name."""
+    """The kind of storage."""
     called: str
     """The name that people have for this kind of storage."""
     canonical: str
@@ -16,10 +16,19 @@ class Scheme(NamedTuple):
     """True: the host is `CONTAINER@ACCOUNT`."""
     endpoints: tuple[str, ...] = ()
     """Environment variables with the URL of a server to ask instead, the one that counts first."""
+    is_stored: bool = True
+    """True: `storage/objects/` is the storage of this kind; False: it is refused by name."""
+    speaks_s3: bool = False
+    """True: an upload is completed by S3's own protocol (`objects/uploads/s3.py`); False: by copying it to its name."""
+    lists_in_order: bool = False
+    """True: the provider's own servers list keys in order, and can begin after any name."""
 
 
-_S3: Final = Scheme("s3", "Amazon S3", "s3", endpoints=("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"))
-_GS: Final = Scheme("gs", "Google Cloud Storage", "gs", endpoints=("STORAGE_EMULATOR_HOST",))
+_S3: Final = Scheme(
+    "s3", "Amazon S3", "s3", endpoints=("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"), speaks_s3=True,
+    lists_in_order=True,
+)  # fmt: skip
+_GS: Final = Scheme("gs", "Google Cloud Storage", "gs", endpoints=("STORAGE_EMULATOR_HOST",), lists_in_order=True)
 _AZ: Final = Scheme("azure", "Azure Storage", "az", endpoints=("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"))
 _ABFS: Final = _AZ._replace(canonical="abfs", is_container_first=True)
 _ABFSS: Final = _ABFS._replace(canonical="abfss")
@@ -31,15 +40,20 @@ SCHEMES: Final = {
     "abfss": _ABFSS, "wasbs": _ABFSS, "adl": _ABFSS,
     "https": Scheme("https", "a web server", "https"),
     "http": Scheme("https", "a web server", "http"),
-    "ftp": Scheme("ftp", "an FTP server", "ftp"),
+    "ftp": Scheme("ftp", "an FTP server", "ftp", is_stored=False),
 }  # fmt: skip
 """By name, in lower case."""
-OBJECT_KINDS: Final = frozenset({"s3", "gs", "azure", "https"})
+OBJECT_KINDS: Final = frozenset(row.kind for row in SCHEMES.values() if row.is_stored)
 """The kinds of which `storage/objects/` is the storage."""
 OBJECT_SCHEMES: Final = tuple(
     f"{name}://" for name in dict.fromkeys(row.canonical for row in SCHEMES.values() if row.kind in OBJECT_KINDS)
 )
 """The beginnings of all canonical URLs of these kinds."""
+
+
+def scheme_of(store: str) -> Scheme | None:
+    """Return the row of a store's URL; None for that of a datastore, or of a scheme that is unknown."""
+    return SCHEMES.get(store.partition(":")[0])
 
 
 def canonical_scheme(scheme: str) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from typing import Any
 
 from parallelrun_worker.shims.job import about_job, not_here
 
-_SCHEMES = ("s3:", "gs:", "az:", "abfs", "wasb", "http", "azureml:")
+_URL = re.compile(r"[a-z][a-z0-9+.-]*:")
 
 
 class Model:
@@ -47,7 +48,7 @@ class Model:
             ModelNotFound: there is none; says which there are.
         """
         path = str(_model_called(model_name, version)["path"])
-        if path.startswith(_SCHEMES):
+        if _URL.match(path):
             raise ModelNotFound(
                 f"The model {model_name!r} is in an object store, at {path}: make it an input of the job "
                 f"(type: custom_model, path: azureml:{model_name}@latest), and it is brought to the node."

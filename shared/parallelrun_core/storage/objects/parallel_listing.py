@@ -19,14 +19,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
 from parallelrun_core.storage.objects.trouble import StoreError
-from parallelrun_core.storage.schemes import endpoint_variables
+from parallelrun_core.storage.schemes import SCHEMES, endpoint_variables, scheme_of
 
 Key = dict[str, Any]
 Pages = Callable[[str, str], Iterator[Sequence[Any]]]
 """The pages of a folder (empty: all there is), beginning after a key (empty: at the first)."""
 
 _AT_ONCE: Final = 8
-_ENDPOINTS: Final = endpoint_variables("s3", "gs")
+_ENDPOINTS: Final = endpoint_variables(*(name for name, row in SCHEMES.items() if row.lists_in_order))
 _OF_DIRECTORIES: Final = "--x-s3"
 _BEHIND: Final = "~~~~~~~~"
 """After all names but those that begin with letters of other alphabets: the scout drops these."""
@@ -46,7 +46,8 @@ def folders_at_once(store: str) -> int:
     More than one only where keys are known to come in order, and to begin after any name: at Amazon and at Google. Of
     what speaks their protocols, some walk folder by folder: `PARALLELRUN_LIST_AT_ONCE` is for those that don't.
     """
-    if not store.startswith(("s3://", "gs://")):  # Azure's protocol can't begin after a name
+    row = scheme_of(store)
+    if row is None or not row.lists_in_order:  # Azure's protocol can't begin after a name
         return 1
     if store.endswith(_OF_DIRECTORIES):  # these have no order, and begin after no name
         return 1

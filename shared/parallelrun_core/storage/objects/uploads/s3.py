@@ -13,8 +13,8 @@ from parallelrun_core.storage.location import datastore_of
 from parallelrun_core.storage.objects.address import Address
 from parallelrun_core.storage.objects.clients import StoresMissing
 from parallelrun_core.storage.objects.environment import s3_region
+from parallelrun_core.storage.schemes import scheme_of
 
-_SCHEME: Final = "s3://"
 _TRIES: Final = 10
 """Of each request, over about a minute and a half."""
 _OF_DATASTORES: Final[dict[str, tuple[Known, Any]]] = {}
@@ -34,7 +34,10 @@ def is_s3(address: Address) -> bool:
         DatastoreUnusable: it is a datastore that isn't defined, or whose credentials aren't here.
     """
     name = datastore_of(address.store)
-    return isinstance(known(name).datastore, S3Datastore) if name else address.store.startswith(_SCHEME)
+    if name:
+        return isinstance(known(name).datastore, S3Datastore)
+    row = scheme_of(address.store)
+    return row is not None and row.speaks_s3
 
 
 def place_of(address: Address) -> S3Place:
@@ -46,7 +49,7 @@ def place_of(address: Address) -> S3Place:
     """
     name = datastore_of(address.store)
     if not name:
-        return S3Place(_client(), {"Bucket": address.store.removeprefix(_SCHEME), "Key": address.key})
+        return S3Place(_client(), {"Bucket": address.store.partition("://")[2], "Key": address.key})
     present = known(name)
     datastore = present.datastore
     if not isinstance(datastore, S3Datastore):
