@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from parallelrun_api.endpoints.service import is_made_by
 from parallelrun_core.errors import NotFound
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def children_of(facade: Facade, job: Job, name: str) -> Iterator[tuple[Job, str]
             with suppress(NotFound):
                 yield facade.context.jobs.get(step.job), ""
     remembered = facade.names.of(job.id)
-    if remembered.get("is_batch") and job.spec.get("type") != "pipeline":
+    if is_made_by(job.notes) and job.spec.get("type") != "pipeline":
         yield job, _OF_BATCH
     elif name != job.id and _is_of_one_step(job, remembered.get("sent") or {}):
         yield job, ""

@@ -33,6 +33,7 @@ _DEPLOYMENT: Final = _ENDPOINT + "/deployments/{deployment}"
 
 @router.get("/batchEndpoints")
 async def list_endpoints(request: Request, facade: FacadeOf) -> Response:
+    """All batch endpoints that the person of the request may see, by name."""
     key, person = ("azure", "endpoints"), CURRENT.get()
     endpoints = await facade.context.job_lists.run(key, facade.context.endpoints.all)
     return answer({"value": [_endpoint_answer(request, each) for each in endpoints if person.may_see(each.owner)]})
@@ -40,6 +41,7 @@ async def list_endpoints(request: Request, facade: FacadeOf) -> Response:
 
 @router.get(_ENDPOINT)
 async def get_endpoint(name: str, request: Request, facade: FacadeOf) -> Response:
+    """One batch endpoint."""
     return answer(_endpoint_answer(request, await run_sync(facade.context.endpoints.get, name)))
 
 
@@ -59,13 +61,22 @@ async def put_endpoint(name: str, request: Request, facade: FacadeOf) -> Respons
 
 @router.delete(_ENDPOINT, name="delete_batch_endpoint")
 async def delete_endpoint(name: str, facade: FacadeOf) -> Response:
-    """Forget a batch endpoint; its jobs stay."""
-    await run_sync(facade.context.endpoints.remove, name)
+    """Forget a batch endpoint with its deployments; their jobs stay."""
+
+    def remove() -> None:
+        deployments = facade.context.endpoints.get(name).deployments
+        facade.context.endpoints.remove(name)
+        for deployment in deployments:
+            _remembered(facade).remove(_stored_name(name, deployment))
+
+    await run_sync(remove)
     return Response(status_code=200)
 
 
 @router.get(_ENDPOINT + "/deployments")
 async def list_deployments(name: str, request: Request, facade: FacadeOf) -> Response:
+    """The deployments of a batch endpoint, by name."""
+
     def listed() -> list[dict[str, Any]]:
         return [_deployment_answer(facade, request, each) for each in facade.context.endpoints.deployments(name)]
 
@@ -74,19 +85,22 @@ async def list_deployments(name: str, request: Request, facade: FacadeOf) -> Res
 
 @router.get(_DEPLOYMENT)
 async def get_deployment(name: str, deployment: str, request: Request, facade: FacadeOf) -> Response:
+    """One deployment, as its client has sent it."""
     batch_deployment = await run_sync(facade.context.endpoints.deployment, name, deployment)
     return answer(await run_sync(_deployment_answer, facade, request, batch_deployment))
 
 
 @router.put(_DEPLOYMENT, name="put_batch_deployment")
 async def put_deployment(name: str, deployment: str, request: Request, facade: FacadeOf) -> Response:
+    """Define a deployment, or define it anew."""
     sent, properties = await read_resource(request, "a deployment")
     check_not_masked(properties)
     document = {**deployment_document(properties), "tags": sent.get("tags") or {}}
 
     def put() -> BatchDeployment:
         batch_deployment, _ = _service(facade).put_deployment(name, deployment, document, None, is_default=False)
-        _remembered(facade).put(_stored_name(name, deployment), dict(properties))
+        stored_name, definition = _stored_name(name, deployment), _definition_of(batch_deployment)
+        _remembered(facade).put(stored_name, dict(properties), of=definition)
         return batch_deployment
 
     return begun(_deployment_answer(facade, request, await run_sync(put)))
@@ -96,6 +110,7 @@ async def put_deployment(name: str, deployment: str, request: Request, facade: F
 async def delete_deployment(name: str, deployment: str, facade: FacadeOf) -> Response:
     """Forget a deployment; its jobs stay."""
     await run_sync(facade.context.endpoints.remove_deployment, name, deployment)
+    await run_sync(_remembered(facade).remove, _stored_name(name, deployment))
     return Response(status_code=200)
 
 
@@ -108,7 +123,6 @@ async def invoke(name: str, request: Request, facade: FacadeOf) -> Response:
         invocation["deployment_name"] = deployment
     context = facade.context
     job_id = await run_sync(_service(facade).invoke, name, invocation, "")
-    await run_sync(lambda: facade.names.change(job_id, is_batch=True))
     await context.registrar.register(job_id)
     return answer(batch_job(request, await run_sync(context.jobs.submitted, job_id)), 201)
 
@@ -123,6 +137,11 @@ def _service(facade: Facade) -> EndpointService:
 
 def _remembered(facade: Facade) -> Sent:
     return Sent(facade.context.settings.root, "deployments")
+
+
+def _definition_of(deployment: BatchDeployment) -> str:
+    """Return what only this definition of a deployment is called."""
+    return f"{deployment.created} {deployment.modified}"
 
 
 def _stored_name(endpoint: str, deployment: str) -> str:
@@ -152,7 +171,8 @@ def _endpoint_answer(request: Request, endpoint: BatchEndpoint) -> dict[str, Any
 
 
 def _deployment_answer(facade: Facade, request: Request, deployment: BatchDeployment) -> dict[str, Any]:
-    sent = masked(_remembered(facade).get(_stored_name(deployment.endpoint, deployment.name)))
+    stored_name = _stored_name(deployment.endpoint, deployment.name)
+    sent = masked(_remembered(facade).get(stored_name, of=_definition_of(deployment)))
     return {
         "id": f"{scope_of(request)}/batchEndpoints/{deployment.endpoint}/deployments/{deployment.name}",
         "name": deployment.name,

@@ -1,4 +1,8 @@
-"""Payloads of clients by name, so that they get them back as they were: a file for each, replaced whole."""
+"""Payloads of clients by name, so that they get them back as they were: a file for each, replaced whole.
+
+What a payload has defined is stored elsewhere, first. So it says of which definition it is, and counts for no other
+one: not for one that somebody has made since in another way, nor after a crash between the two.
+"""
 
 from __future__ import annotations
 
@@ -17,23 +21,29 @@ class Sent:
     def __init__(self, root: Path, kind: str) -> None:
         self._folder: Final = root / "azure" / kind
 
-    def put(self, name: str, value: dict[str, Any]) -> None:
-        """Remember what was sent, durably."""
+    def put(self, name: str, value: dict[str, Any], *, of: str = "") -> None:
+        """Remember what was sent, durably.
+
+        Args:
+            of: what only the definition that has come of it is called.
+        """
         self._folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         path = self._file(name)
-        replace_file(path, json.dumps(value).encode(), mode=PRIVATE_FILE)
+        replace_file(path, json.dumps({"of": of, "sent": value}).encode(), mode=PRIVATE_FILE)
         sync_file(path)
         sync_folder(self._folder)
 
-    def get(self, name: str) -> dict[str, Any]:
-        """Return what was sent; empty if nothing was."""
+    def get(self, name: str, *, of: str = "") -> dict[str, Any]:
+        """Return what was sent; empty if nothing was, or something for another definition of this name."""
         try:
-            value = json.loads(self._file(name).read_bytes())
+            record = json.loads(self._file(name).read_bytes())
         except (FileNotFoundError, ValueError):
             return {}
+        value = record.get("sent") if isinstance(record, dict) and record.get("of") == of else None
         return value if isinstance(value, dict) else {}
 
     def remove(self, name: str) -> None:
+        """Forget what was sent, if anything was."""
         self._file(name).unlink(missing_ok=True)
 
     def _file(self, name: str) -> Path:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 
@@ -41,6 +43,7 @@ async def put_schedule(name: str, request: Request, facade: FacadeOf) -> Respons
 
 @router.get("/schedules/{name}")
 async def get_schedule(name: str, request: Request, facade: FacadeOf) -> Response:
+    """One schedule, as its client has sent it, or as one would have."""
     revision = await run_sync(facade.context.schedules.store.get, name)
     return answer(await run_sync(_answer_of, facade, scope_of(request), name, revision))
 
@@ -128,12 +131,13 @@ def _in_snake_case(name: str) -> str:
 
 def _put(facade: Facade, name: str, sent: dict[str, Any]) -> Revision:
     is_enabled = sent.get("isEnabled", True) is not False
-    before = _sent(facade).get(name)
     schedules = facade.context.schedules
+    last = schedules.store.find(name)
+    before = _sent(facade).get(name, of=_definition_of(last)) if last else {}
     if not before or masked(_meant(before)) != masked(_meant(sent)):
         check_not_masked(sent)
-        _service(facade).put(name, _with_job_id(facade, schedule_document(sent)), None)
-        _sent(facade).put(name, sent)
+        revision, _ = _service(facade).put(name, _with_job_id(facade, schedule_document(sent)), None)
+        _sent(facade).put(name, sent, of=_definition_of(revision))
     return schedules.enable(name, is_enabled=is_enabled)
 
 
@@ -164,8 +168,14 @@ def _sent(facade: Facade) -> Sent:
     return Sent(facade.context.settings.root, "schedules")
 
 
+def _definition_of(revision: Revision) -> str:
+    """Return what only this definition of a schedule is called, whether the schedule is enabled or not."""
+    definition = msgspec.structs.replace(revision, number=0, at=0.0, is_enabled=True)
+    return hashlib.sha256(msgspec.json.encode(definition, order="sorted")).hexdigest()
+
+
 def _answer_of(facade: Facade, scope: str, name: str, revision: Revision) -> dict[str, Any]:
-    sent = masked(_sent(facade).get(name) or _like_sent(revision))
+    sent = masked(_sent(facade).get(name, of=_definition_of(revision)) or _like_sent(revision))
     return {
         "id": f"{scope}/schedules/{name}",
         "name": name,

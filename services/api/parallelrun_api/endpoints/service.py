@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -37,13 +38,19 @@ if TYPE_CHECKING:
     from parallelrun_core.names.assets import Names
 
 
+_ORIGIN_NOTE: Final = re.compile(r"made by the deployment '[^']*' of the batch endpoint '[^']*'")
+
+
 def origin_note(endpoint: str, deployment: str) -> str:
     """Return the note on a job that says which deployment has made it."""
     return f"made by the deployment {deployment!r} of the batch endpoint {endpoint!r}"
 
 
-def is_made_by(notes: Iterable[str], endpoint: str, deployment: str = "") -> bool:
-    """Return whether a job with these notes was made by an endpoint, or by one of its deployments."""
+def is_made_by(notes: Iterable[str], endpoint: str = "", deployment: str = "") -> bool:
+    """Return whether a job with these notes was made by a batch endpoint: by any, by one, or by one of its
+    deployments."""
+    if not endpoint:
+        return any(_ORIGIN_NOTE.fullmatch(note) for note in notes)
     if deployment:
         return origin_note(endpoint, deployment) in notes
     before, _, after = origin_note(endpoint, "|").partition("|")

@@ -1,0 +1,116 @@
+"""What Azure's client has sent for a definition is shown as long as it is that definition, and no longer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.integration.api.conftest import Site
+from tests.security.azure_target import TOKEN, WORKSPACE, AzureTarget, azure_target
+
+pytestmark = pytest.mark.integration
+
+ENDPOINT = f"{WORKSPACE}/batchEndpoints/iris"
+DEPLOYMENT = f"{ENDPOINT}/deployments/blue"
+SCHEDULE = f"{WORKSPACE}/schedules/nightly"
+STEP = {"type": "command", "command": "true", "environment": "azureml:e@latest"}
+
+
+@pytest.fixture
+def target(redis_url: str, tmp_path: Path) -> Iterator[AzureTarget]:
+    with azure_target(tmp_path / "root", redis_url) as made:
+        yield made
+
+
+@pytest.fixture
+def native(target: AzureTarget) -> Iterator[httpx.Client]:
+    """The API as our own command line asks it."""
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    with httpx.Client(base_url=f"http://127.0.0.1:{target.server.port}", headers=headers) as client:
+        yield client
+
+
+@pytest.fixture
+def model(site: Site) -> Path:
+    folder = site.code.parent / "model"
+    folder.mkdir(exist_ok=True)
+    (folder / "weights").write_text("1")
+    return folder
+
+
+def sent(site: Site, model: Path, description: str) -> dict[str, Any]:
+    return {
+        "properties": {
+            "description": description,
+            "model": {"assetId": str(model)},
+            "codeConfiguration": {"codeId": str(site.code), "scoringScript": "main.py"},
+            "miniBatchSize": 5,
+        }
+    }
+
+
+def written(site: Site, model: Path) -> dict[str, Any]:
+    return {
+        "type": "model",
+        "model": {"path": str(model)},
+        "code_configuration": {"code": str(site.code), "scoring_script": "main.py"},
+    }
+
+
+def shown(target: AzureTarget, path: str) -> dict[str, Any]:
+    status, value = target.call("GET", path)
+    assert status == 200, value
+    properties: dict[str, Any] = value["properties"]
+    return properties
+
+
+def done(answer: httpx.Response) -> None:
+    assert answer.is_success, answer.text
+
+
+def test_a_deployment_made_in_another_way_is_not_shown_as_the_clients(
+    target: AzureTarget, native: httpx.Client, site: Site, model: Path
+) -> None:
+    assert target.call("PUT", ENDPOINT, {"properties": {}})[0] in {200, 201}
+    own = "/v1/batch-endpoints/iris/deployments/blue"
+
+    def send() -> None:
+        status, value = target.call("PUT", DEPLOYMENT, sent(site, model, "by the client"))
+        assert status in {200, 201}, value
+        assert shown(target, DEPLOYMENT)["miniBatchSize"] == 5
+
+    send()
+    done(native.put(own, json=written(site, model)))
+    assert "miniBatchSize" not in shown(target, DEPLOYMENT), "it was changed in another way"
+    send()
+    assert target.call("DELETE", DEPLOYMENT)[0] == 200
+    done(native.put(own, json=written(site, model)))
+    assert "miniBatchSize" not in shown(target, DEPLOYMENT), "it was deleted by the client"
+    send()
+    assert target.call("DELETE", ENDPOINT)[0] == 200
+    assert not list((target.root / "azure" / "deployments").iterdir()), "nothing is remembered of what is deleted"
+
+
+def test_a_schedule_that_was_changed_in_another_way_is_defined_anew_by_the_client(
+    target: AzureTarget, native: httpx.Client
+) -> None:
+    action = {"actionType": "CreateJob", "jobDefinition": {"jobType": "Pipeline", "jobs": {"a": STEP}}}
+    by_client = {"properties": {"trigger": {"triggerType": "Cron", "expression": "0 1 * * *"}, "action": action}}
+    status, value = target.call("PUT", SCHEDULE, by_client)
+    assert status in {200, 201}, value
+    assert shown(target, SCHEDULE)["trigger"]["expression"] == "0 1 * * *"
+    other = {
+        "trigger": {"type": "cron", "expression": "0 2 * * *"},
+        "create_job": {"type": "pipeline", "jobs": {"a": STEP}},
+    }
+    done(native.put("/v1/schedules/nightly", json=other))
+    assert shown(target, SCHEDULE)["trigger"]["expression"] == "0 2 * * *"
+    disabled = {"properties": {**by_client["properties"], "isEnabled": False}}
+    assert target.call("PUT", SCHEDULE, disabled)[0] in {200, 201}
+    answer = shown(target, SCHEDULE)
+    assert (answer["trigger"]["expression"], answer["isEnabled"]) == ("0 1 * * *", False)
+    assert answer["action"]["jobDefinition"]["jobs"] == {"a": STEP}, "as the client has sent it, also while disabled"
