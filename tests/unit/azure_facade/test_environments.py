@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from parallelrun_api.assets.service import AssetService as Assets
+from parallelrun_api.azure import catalog
 from parallelrun_api.azure.asset_store import AssetStore
 from parallelrun_api.azure.blobs.names import UPLOADS
 from parallelrun_api.azure.blobs.store import BlobStore
@@ -64,3 +65,34 @@ def test_a_folder_of_the_server_is_none_that_a_client_may_name(facade: Facade, t
     (tmp_path / "secret" / "Dockerfile").write_text("FROM base\n")
     with pytest.raises(InvalidInput, match="outside"):
         FacadeAssets(facade).put("environments", "e", "1", {"build": {"contextUri": str(tmp_path / "secret")}})
+
+
+def test_every_name_and_version_is_listed_however_many_there_are(
+    facade: Facade, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalog, "_PAGE", 2)
+    for number in range(5):
+        facade.context.assets.create("environment", f"e{number}", "", {"pip": ["six"]}, None)
+        facade.context.assets.create("environment", "e0", "", {"pip": [f"six=={number}"]}, None)
+    assets = FacadeAssets(facade)
+    assert assets.names("environments") == ["e0", "e1", "e2", "e3", "e4"]
+    assert sorted(each["version"] for each in assets.versions("environments", "e0")) == ["1", "2", "3", "4", "5", "6"]
+
+
+def test_what_others_archive_and_restore_is_shown_to_the_client_as_it_is(facade: Facade) -> None:
+    assets = FacadeAssets(facade)
+    assets.put("environments", "e", "1", {"condaFile": "dependencies: [six]", "isArchived": False})
+    for is_archived in (True, False):
+        facade.context.assets.set_archived("environment", "e", "1", is_archived=is_archived)
+        (listed,) = assets.versions("environments", "e")
+        assert listed["properties"]["isArchived"] is is_archived
+        assert assets.get("environments", "e", "1")["properties"]["isArchived"] is is_archived
+
+
+def test_a_folder_that_no_job_may_read_is_told_where_the_document_names_it(facade: Facade, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    (uploaded(facade) / "link").symlink_to(secret)
+    with pytest.raises(InvalidInput) as told:
+        FacadeAssets(facade).put("environments", "e", "1", {"build": {"contextUri": URI}})
+    assert [problem.pointer for problem in told.value.problems] == ["/properties/build/contextUri"]

@@ -29,8 +29,6 @@ _OF_THE_SENDER: Final = frozenset({"name", "id", "version", "_source"})
 """Fields on which the content of a component doesn't depend: its client leaves them out of the digest of it."""
 _EMPTY: Final[tuple[object, ...]] = (None, False, "", {}, [])
 """Values that the client sends for what is not there, or leaves out."""
-_MOST: Final = 10_000
-"""Versions of one name that are listed."""
 
 
 class AssetStore:
@@ -110,7 +108,7 @@ class AssetStore:
             ]
         except FileNotFoundError:
             return []
-        ages = sorted(((os.stat(folder / entry).st_mtime_ns, entry) for entry in names[:_MOST]), reverse=True)
+        ages = sorted(((os.stat(folder / entry).st_mtime_ns, entry) for entry in names), reverse=True)
         return [entry.removesuffix(".json") for _, entry in ages]
 
     def names(self, kind: str) -> list[str]:

@@ -7,8 +7,10 @@ site know it. Its code and what it names without a name of its own belong to thi
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +22,7 @@ from parallelrun_api.azure.resolving import FacadeNames
 from parallelrun_api.people.person import CURRENT, seen_places
 from parallelrun_core.assets.contents import keep_code, keep_context
 from parallelrun_core.azure.scope import Budget
-from parallelrun_core.errors import InvalidInput, NotFound
+from parallelrun_core.errors import InvalidInput, NotFound, Problem
 from parallelrun_core.names.assets import code_called, stored_code
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
@@ -32,7 +34,8 @@ if TYPE_CHECKING:
 SHARED: Final = {"data": "data", "models": "model", "environments": "environment", "components": "component"}
 """The kinds that are assets beyond this facade, by what the client calls them."""
 _OF_FILES: Final = frozenset({"codes", "data", "models"})
-_MOST: Final = 1000
+_PAGE: Final = 1000
+"""Assets, or versions of one, that are read at once."""
 _DEEPEST: Final = 12
 HASH: Final = "hash_sha256"
 """The property of code with the digest that its client has computed."""
@@ -59,7 +62,7 @@ class FacadeAssets:
         if kind == "components":
             properties = self._as_stored(name, version, properties)
         if kind == "codes":
-            self._check_code(self._names.content(kind, properties)["path"])
+            self._check_code(self._names.content(kind, properties)["path"], "/properties/codeUri")
         if is_shared:
             self._assets.create(SHARED[kind], name, version, self._document(kind, properties), None)
         self._facade.asset_store.put(kind, name, version, properties)
@@ -93,10 +96,12 @@ class FacadeAssets:
             NotFound: there is none.
         """
         try:
-            return self._facade.asset_store.get(kind, name, version)
+            record = self._facade.asset_store.get(kind, name, version)
         except NotFound:
             if kind not in SHARED:
                 raise
+        else:
+            return self._archived_or_not(kind, name, record)
         try:
             return _as_sent(kind, self._assets.get(SHARED[kind], name, version))
         except NotFound:
@@ -104,16 +109,23 @@ class FacadeAssets:
                 raise
         return {**_CURATED, "version": version}
 
+    def _archived_or_not(self, kind: str, name: str, record: dict[str, Any]) -> dict[str, Any]:
+        """What a client has sent, archived if the asset is: others than clients of this facade archive and restore."""
+        if kind in SHARED:
+            with suppress(NotFound):
+                return _with_archived(record, self._assets.get(SHARED[kind], name, record["version"]).archived)
+        return record
+
     def versions(self, kind: str, name: str) -> list[dict[str, Any]]:
         """All versions of a name, the newest first; none if there is no such name."""
         store = self._facade.asset_store
         by_version = {each: store.get(kind, name, each) for each in store.versions(kind, name)}
         if kind in SHARED:
             with suppress(NotFound):
-                shared_versions, _ = self._assets.versions(
-                    SHARED[kind], name, after="", limit=_MOST, with_archived=True
-                )
-                by_version = {each.version: _as_sent(kind, each) for each in shared_versions} | by_version
+                shared_versions = list(_of_all_pages(partial(self._assets.versions, SHARED[kind], name)))
+                archived = {each.version: each.archived for each in shared_versions}
+                sent = {each: _with_archived(record, archived.get(each)) for each, record in by_version.items()}
+                by_version = {each.version: _as_sent(kind, each) for each in shared_versions} | sent
         if not by_version and _is_curated(kind, name):
             return [{**_CURATED, "version": "1"}]
         return sorted(by_version.values(), key=lambda each: float(each["created"]), reverse=True)
@@ -122,8 +134,7 @@ class FacadeAssets:
         """All names of a kind, in order."""
         names = set(self._facade.asset_store.names(kind))
         if kind in SHARED:
-            shared, _ = self._assets.page(SHARED[kind], after="", limit=_MOST, with_archived=True)
-            names |= {each.name for each in shared}
+            names |= {each.name for each in _of_all_pages(partial(self._assets.page, SHARED[kind]))}
         return sorted(names)
 
     def _document(self, kind: str, properties: dict[str, Any]) -> dict[str, Any]:
@@ -133,23 +144,31 @@ class FacadeAssets:
         if kind == "components":
             document = component_document(properties.get("componentSpec") or {})
             document = {key: value for key, value in document.items() if key not in ("name", "version")}
-            return {**about, **self._whole(document, 0, Budget())}
-        content = self._environment(properties) if kind == "environments" else self._names.content(kind, properties)
+            return {**about, **self._whole(document, 0, Budget(), "/properties/componentSpec")}
+        content = (
+            self._environment(properties, "/properties/build/contextUri")
+            if kind == "environments"
+            else self._names.content(kind, properties)
+        )
         return {**about, **content}
 
-    def _environment(self, properties: dict[str, Any]) -> dict[str, Any]:
-        """An environment with a copy of what its image is built of, if it is."""
+    def _environment(self, properties: dict[str, Any], pointer: str) -> dict[str, Any]:
+        """An environment with a copy of what its image is built of, if it is; the pointer is where it is named."""
         content = self._names.content("environments", properties)
         build = content.get("build")
         if not build or stored_code(build["path"]):
             return content
-        return {**content, "build": {**build, "path": self._kept(build["path"], build["dockerfile_path"])}}
+        return {**content, "build": {**build, "path": self._kept(build["path"], pointer, build["dockerfile_path"])}}
 
-    def _kept(self, path: str, dockerfile: str = "") -> str:
+    def _kept(self, path: str, pointer: str, dockerfile: str = "") -> str:
         """Return what a component calls a folder of code, or of a Dockerfile, which is copied."""
-        self._check_code(path)
+        self._check_code(path, pointer)
         root, folder, rule = self._facade.context.settings.root, Path(path), self._rule()
-        name = keep_context(root, folder, dockerfile, rule) if dockerfile else keep_code(root, folder, rule)
+        try:
+            name = keep_context(root, folder, dockerfile, rule) if dockerfile else keep_code(root, folder, rule)
+        except InvalidInput as error:  # which says where it would be in a job
+            problems = (Problem(pointer=pointer, message=each.message, hint=each.hint) for each in error.problems)
+            raise InvalidInput(problems=tuple(problems)) from error
         return code_called(name)
 
     def _rule(self) -> PathRule:
@@ -157,40 +176,62 @@ class FacadeAssets:
         settings = self._facade.context.settings
         return PathRule(settings.root, seen_places(settings.places))
 
-    def _check_code(self, path: str) -> None:
+    def _check_code(self, path: str, pointer: str) -> None:
         """Make sure that jobs may read this folder, wherever links lead, with all that is in it.
+
+        Args:
+            pointer: the place of the document that names the folder.
 
         Raises:
             InvalidInput: they may not.
         """
         trouble = storage_of(path).place_trouble(path, self._rule(), pattern=())
         if trouble is not None:
-            raise InvalidInput.at("/properties/codeUri", trouble.message, trouble.hint)
+            raise InvalidInput.at(pointer, trouble.message, trouble.hint)
 
-    def _whole(self, part: dict[str, Any], depth: int, budget: Budget) -> dict[str, Any]:
+    def _whole(self, part: dict[str, Any], depth: int, budget: Budget, pointer: str) -> dict[str, Any]:
         """A part of a component in which nothing refers to what only this facade knows."""
         copy = dict(part)
         if isinstance(code := copy.get("code"), str) and version_of(code) is not None:
             path = self._names.asset("code", code).content["path"]
-            copy["code"] = path if stored_code(path) else self._kept(path)
+            copy["code"] = path if stored_code(path) else self._kept(path, f"{pointer}/code")
         environment = copy.get("environment")
         if isinstance(environment, str) and (named := version_of(environment)) is not None:
             record = self._facade.asset_store.get(*named)
             if record["properties"].get("isAnonymous"):
-                copy["environment"] = self._environment(record["properties"])
+                copy["environment"] = self._environment(record["properties"], f"{pointer}/environment")
         component = copy.get("component")
         if isinstance(component, str) and (named := version_of(component)) is not None and depth < _DEEPEST:
             document = self._names.asset("component", component).content["document"]
-            copy["component"] = self._whole(document, depth + 1, budget)
+            copy["component"] = self._whole(document, depth + 1, budget, f"{pointer}/component")
         if isinstance(copy.get("task"), dict):
-            copy["task"] = self._whole(copy["task"], depth, budget)
+            copy["task"] = self._whole(copy["task"], depth, budget, f"{pointer}/task")
         if isinstance(copy.get("jobs"), dict):
-            budget.take(len(copy["jobs"]), "/properties/componentSpec/jobs")
+            budget.take(len(copy["jobs"]), f"{pointer}/jobs")
             copy["jobs"] = {
-                name: self._whole(step, depth, budget) if isinstance(step, dict) else step
+                name: self._whole(step, depth, budget, f"{pointer}/jobs/{name}") if isinstance(step, dict) else step
                 for name, step in copy["jobs"].items()
             }
         return copy
+
+
+def _of_all_pages(read: Callable[..., tuple[list[Asset], str | None]]) -> Iterator[Asset]:
+    """All that is on the pages of a list, with what is archived.
+
+    Args:
+        read: returns a page, and where the next one begins.
+    """
+    begin: str | None = ""
+    while begin is not None:
+        page, begin = read(after=begin, limit=_PAGE, with_archived=True)
+        yield from page
+
+
+def _with_archived(record: dict[str, Any], is_archived: bool | None) -> dict[str, Any]:
+    """A version as it was sent, with whether it is archived now; None: no asset is known by it."""
+    if is_archived is None:
+        return record
+    return {**record, "properties": {**record["properties"], "isArchived": is_archived}}
 
 
 def _hash_key(digest: str) -> str:
