@@ -13,15 +13,15 @@ from parallelrun_core.computes.images import BUILD_NOTE, NOTE, OWN_PYTHON
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.names.assets import UnknownAsset, stored_code
 from parallelrun_core.spec.conda import OLDEST_MINOR, is_too_old, python_of
+from parallelrun_core.spec.environment import Environment, PackageFields
 from parallelrun_core.storage.location import LOCAL, location_of
 from parallelrun_core.untrusted.document import load_document
 
 _FIELDS: Final = frozenset({
-    "$schema", "name", "version", "description", "tags", "properties", "os_type", "image", "conda_file", "build",
-    "environment_variables", "inference_config", "pip", "type", "index_url", "extra_index_urls", "find_links",
-    "prereleases",
+    "$schema", "version", "description", "tags", "properties", "os_type", "environment_variables", "inference_config",
+    "type", *Environment.model_fields,
 })  # fmt: skip
-_AS_THEY_ARE: Final = ("pip", "index_url", "extra_index_urls", "find_links", "prereleases")
+_AS_THEY_ARE: Final = tuple(name for name in PackageFields.model_fields if name != "conda_file")
 """Fields of ours, which are checked with the job spec."""
 
 

@@ -17,8 +17,8 @@ from parallelrun_core.spec.requirements import checked_index_url, host_of, parse
 from parallelrun_core.storage.supported import absolute_path, local_path
 
 
-class Packages(Strict):
-    """The packages of a Python, and where they are taken from."""
+class PackageFields(Strict):
+    """The packages of a Python, and where they are taken from, as a document has them: nothing in it is checked."""
 
     conda_file: dict[str, Any] = Field(default_factory=dict)
     """A conda environment; in a job file, this may also be the path of a file with it."""
@@ -33,6 +33,10 @@ class Packages(Strict):
     """Pages with links to packages."""
     prereleases: bool = False
     """Releases before a final one may be taken, too."""
+
+
+class Packages(PackageFields):
+    """The packages of a Python, and where they are taken from, with each line made anew of what was read."""
 
     @model_validator(mode="before")
     @classmethod

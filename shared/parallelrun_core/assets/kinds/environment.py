@@ -9,22 +9,15 @@ from pydantic import Field, StrictStr, field_validator, model_validator
 from parallelrun_core.assets.definition import AssetDocument
 from parallelrun_core.assets.inlining import Inlining
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.spec.environment import Packages
+from parallelrun_core.spec.environment import PackageFields, Packages
 
-_OF_PACKAGES: Final = tuple(Packages.model_fields)
+_OF_PACKAGES: Final = tuple(PackageFields.model_fields)
 
 
-class NamedEnvironment(AssetDocument):
+class NamedEnvironment(AssetDocument, PackageFields):
     """The Python that runs scripts."""
 
     image: StrictStr = ""
-    conda_file: dict[str, Any] = Field(default_factory=dict)
-    pip: tuple[str, ...] = ()
-    """Requirements, as lines of a requirements file; an addition to Azure ML's fields."""
-    index_url: StrictStr = ""
-    extra_index_urls: tuple[str, ...] = ()
-    find_links: tuple[str, ...] = ()
-    prereleases: bool = False
     build: dict[str, Any] = Field(default_factory=dict)
     """`path`, the name of what the image is built of, and `dockerfile_path`; checked when a job uses it."""
     os_type: StrictStr = ""
