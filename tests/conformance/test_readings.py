@@ -234,7 +234,7 @@ def test_what_only_places_work_in_azure_is_accepted_and_said(folder: Path) -> No
     assert reading.job.environment_variables == {"A": "1"}
 
 
-def test_what_there_is_nothing_to_do_for_is_said(folder: Path) -> None:
+def test_options_without_effect_are_noted(folder: Path) -> None:
     arguments = "--copy_logs_to_parent True --metrics_name_prefix m --push_metrics_to_parent True"
     reading = read(changed(PIPELINE, **{f"{STEP}.task.program_arguments": arguments}), folder)
     notes = "\n".join(map(str, reading.notes))

@@ -31,7 +31,7 @@ def test_a_benchmark_runs_clean_and_its_last_line_says_what_it_found(name: str) 
     assert all(figure.partition("=")[2] for figure in figures), figures
 
 
-def test_one_that_fails_is_told_and_the_others_run(
+def test_a_benchmark_that_fails_is_reported_and_the_others_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fails = SimpleNamespace(main=lambda size: 1 / 0)

@@ -204,7 +204,7 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     # That an ignore file is one of its folder.
     "paths.ignore_file": (Step("parallelrun_core.code.ignore_file:opened_path", always(Path("/"))),),
     # That a Dockerfile names nothing that its Engine would fetch from the network of its machine.
-    "dockerfiles.checked": (Step("parallelrun_api.submission.contexts:check_dockerfile", nothing),),
+    "dockerfiles.checked": (Step("parallelrun_api.submission.build_contexts:check_dockerfile", nothing),),
     # That requirements are made anew from what was read of them.
     "requirements.written": (
         Step("parallelrun_core.spec.environment:parse_requirement", stand_ins.line_as_it_came),

@@ -43,7 +43,7 @@ def test_a_sweep_that_does_not_look_again_before_it_removes_is_found(proof: obje
 
 def test_a_sweep_that_leaves_what_a_killed_one_has_set_aside_is_found(tmp_path: Path) -> None:
     root = Root(tmp_path)
-    with replaced("parallelrun_core.retention.sweep:set_aside_in", always(())), expect_failure():
+    with replaced("parallelrun_core.retention.sweep:list_set_aside", always(())), expect_failure():
         sweeps.test_retention_notes_on_a_job_a_week_before_that_a_rule_removes_it(root)
 
 

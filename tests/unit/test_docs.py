@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import io
 import re
+import tokenize
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +18,24 @@ from parallelrun_core.wire.outcome import Outcome, Use
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+HOMES = {
+    "core": "shared/parallelrun_core",
+    "worker": "services/agent/parallelrun_worker",
+    **{
+        name: f"services/{name}/parallelrun_{name}"
+        for name in ("agent", "api", "concatenator", "master", "provisioner")
+    },
+}
+"""The folders that paths are abbreviated by."""
+SOURCES = [path for top in ("benchmarks", "client", "services", "shared") for path in (ROOT / top).rglob("*.py")]
+ENDS = {
+    "/".join(parts[at:])
+    for top in ("benchmarks", "client", "deploy", "docs", "examples", "services", "shared", "supply_chain", "tests")
+    for path in (ROOT / top).rglob("*.*")
+    if (parts := path.relative_to(ROOT).parts)
+    for at in range(len(parts) - 1)
+}
+"""All files, by the last two or more parts of their paths."""
 PAGES = [*ROOT.glob("*.md"), *DOCS.glob("*.md"), *(ROOT / "tests").rglob("*.md")]
 
 
@@ -99,15 +121,45 @@ def test_the_readme_repeats_what_other_pages_say() -> None:
 @pytest.mark.parametrize("page", ["architecture.md", "decisions.md", "failures.md", "promises.md", "protocol.md"])
 def test_every_file_that_is_named_can_be_opened(page: str) -> None:
     """Their paths are abbreviated: `core/x.py` is `shared/parallelrun_core/x.py`."""
-    services = {
-        name: f"services/{name}/parallelrun_{name}"
-        for name in ("agent", "api", "concatenator", "master", "provisioner")
-    }
-    homes = {"core": "shared/parallelrun_core", "worker": "services/agent/parallelrun_worker", **services}
-    named = re.findall(rf"`({'|'.join(homes)})/([\w./]+)`", (DOCS / page).read_text())
-    missing = [f"{home}/{path}" for home, path in named if not (ROOT / homes[home] / path).exists()]
+    named = re.findall(rf"`({'|'.join(HOMES)})/([\w./]+)`", (DOCS / page).read_text())
+    missing = [f"{home}/{path}" for home, path in named if not (ROOT / HOMES[home] / path).exists()]
     assert named
     assert [path for path in missing if not path.endswith("/x.py")] == []
+
+
+def comments_of(source: str) -> Iterator[str]:
+    """The comments and docstrings of a module."""
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield node.value.value
+
+
+def files_not_there(source: str) -> list[str]:
+    """The paths of files of ours in comments and docstrings that lead nowhere: abbreviated, or their last parts."""
+    named = [
+        path for text in comments_of(source) for path in re.findall(r"[\w.-]+(?:/[\w.-]+)*/\w+\.(?:py|lua|md)\b", text)
+    ]
+    return [path for path in named if path not in ENDS and not _is_abbreviated(path) and not path.endswith("/x.py")]
+
+
+def _is_abbreviated(path: str) -> bool:
+    home, _, rest = path.partition("/")
+    return home in HOMES and (ROOT / HOMES[home] / rest).exists()
+
+
+def test_every_file_that_a_comment_names_is_there() -> None:
+    missing = {str(path.relative_to(ROOT)): files_not_there(path.read_text()) for path in SOURCES}
+    assert {path: names for path, names in missing.items() if names} == {}
+
+
+def test_a_file_that_was_moved_is_missed_in_a_comment() -> None:
+    source = (
+        '"""See `core/layout.py`, `wire/row_format.py`."""\nx = "core/row.py"  # as in parallelrun_core/row_format.py\n'
+    )
+    assert files_not_there(source) == ["parallelrun_core/row_format.py"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

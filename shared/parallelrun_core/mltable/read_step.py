@@ -1,4 +1,4 @@
-"""The base of the class `Read` in each module of `formats`."""
+"""The bases of how a table is read: each module of `formats` has one such class, as `ReadParquet`."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ records.py     what a turn of its leader has decided about a step; written once
 turns.py       the turns of a loop, as steps
 standing.py    how each step stands, from these records and the folders of its jobs
 outputs.py     the path of an output, once the step that makes it has completed
-finished.py    steps that have completed, by what they were made of
+finished.py    steps that have completed, found by a fingerprint of what they were made from
 
 All of it can be read at any time by anybody; only masters write.
 """

@@ -4,8 +4,8 @@
     2  measure all jobs, read all documents, and plan
     3  write and withdraw notices; strip completed jobs of parts and logs, each marked so before
     4  set aside what goes: from now on nobody finds it
-    5  after a pause, in which whoever had found it before has written what names it: read everything again, and put
-       back what is needed after all
+    5  wait, so that whoever has found it before step 4 can finish writing what refers to it; then read everything
+       again, and put back what is needed after all
     6  remove what is left
 
 A process may be killed between any two of these. What was set aside is judged again by the next sweep; nothing is
@@ -35,7 +35,7 @@ from parallelrun_core.retention.policy import DAY_S, LEAST_AGE_S, JobFacts, JobP
 from parallelrun_core.retention.references import References
 from parallelrun_core.retention.report import Kind, SweepReport, write_report
 from parallelrun_core.retention.rules import Rules
-from parallelrun_core.retention.trash import discard, name_of, put_back, set_aside, set_aside_in
+from parallelrun_core.retention.trash import discard, list_set_aside, name_of, put_back, set_aside
 from parallelrun_core.service import failpoints
 from parallelrun_core.service.telemetry import logger
 
@@ -109,11 +109,11 @@ class Sweeper:
         self._notify(state.facts, jobs, now)
         self._strip(jobs, now)
         for unit in jobs.remove:
-            self._set_aside(unit, now)
+            self._set_unit_aside(unit, now)
         for path in inventory.folders:
             set_aside(path)
         report = self._report(state.facts, jobs, inventory, now, is_applied=True)
-        not_removed = self._remove(inventory, now) if self._aside() or inventory.files else 0
+        not_removed = self._remove(inventory, now) if self._all_set_aside() or inventory.files else 0
         return msgspec.structs.replace(report, not_removed=not_removed)
 
     def _see(self) -> _State:
@@ -153,7 +153,7 @@ class Sweeper:
                     for path in parts_of(folder, folder.result()) if kind == "parts" else live_logs_of(folder):
                         _empty(path)
 
-    def _set_aside(self, unit: Unit, now: float) -> None:
+    def _set_unit_aside(self, unit: Unit, now: float) -> None:
         """Take a unit away, unless somebody has restored it since it was measured."""
         if not unit.is_orphaned and not Marks(JobFolder(self.root, unit.members[0])).may_go:
             return
@@ -165,9 +165,9 @@ class Sweeper:
             set_aside(folder.path)
             failpoints.reach("retention.set_aside")
 
-    def _aside(self) -> list[Path]:
+    def _all_set_aside(self) -> list[Path]:
         stores = (jobs_of(self.root), code_store(self.root), asset_files(self.root))
-        return sorted(path for store in stores for path in set_aside_in(store))
+        return sorted(path for store in stores for path in list_set_aside(store))
 
     def _remove(self, inventory: Inventory, now: float) -> int:
         """Put back what is needed after all, and remove the rest; returns how many can't be removed."""
@@ -175,7 +175,7 @@ class Sweeper:
         state = self._see()
         needed = {job_id for job in state.facts for job_id in job.names} | state.references.jobs.keys()
         hashes, not_removed = state.hashes, 0
-        for aside in self._aside():
+        for aside in self._all_set_aside():
             old = name_of(aside)
             if old.parent == jobs_of(self.root):
                 is_needed = old.name in needed or not Marks(aside).may_go or not _has_ended(aside)

@@ -40,7 +40,7 @@ def name_of(aside: Path) -> Path:
     return aside.with_name(aside.name.removeprefix(_REMOVED))
 
 
-def set_aside_in(store: Path) -> Iterator[Path]:
+def list_set_aside(store: Path) -> Iterator[Path]:
     """Yield what was set aside in a folder, also by a process that was killed before it removed it."""
     yield from store.glob(f"{_REMOVED}*")
 

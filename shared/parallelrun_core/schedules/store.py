@@ -1,6 +1,6 @@
 """The schedules of a cluster, on the volume that all services share.
 
-schedules/changes.json           another one after each change, so that who fires notices with one look
+schedules/changes.json           a new value after each change, so that masters read one file to notice it
 schedules/<name>/
     revision.<number>.json       as it was defined, enabled or disabled; the highest number counts
     fires/…                      what became of the times at which it was due (fires.py)

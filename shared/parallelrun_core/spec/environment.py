@@ -137,7 +137,7 @@ class Environment(Packages):
 
     @property
     def node_image(self) -> str:
-        """Return what the image of the job's nodes is called (`computes/built_images.py`), once the job is recorded;
+        """Return what the image of the job's nodes is called (`names/computes.py`), once the job is recorded;
         empty: it asks for none."""
         snapshot = stored_code(self.build.path) if self.build is not None else ""
         if self.build is None or not snapshot:

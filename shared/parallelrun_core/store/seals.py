@@ -16,7 +16,7 @@ Kind = Literal["r", "init_failed", "phases", "whole_failures", "spent", "concate
 """The field of a stream entry that is sealed: the seal of one kind is none of another."""
 
 _SIZE: Final = 16
-_PERSONS: Final[dict[Kind, bytes]] = {
+_PERSONALIZATIONS: Final[dict[Kind, bytes]] = {
     "r": b"outcomes",
     "init_failed": b"init_failed",
     "phases": b"phases",
@@ -24,11 +24,12 @@ _PERSONS: Final[dict[Kind, bytes]] = {
     "spent": b"spent",
     "concatenated": b"concatenated",
 }
+"""BLAKE2's personalization for each kind, which makes their tags differ. `r` is the field with outcomes."""
 
 
 def _tag(key: bytes, kind: Kind, payload: bytes) -> bytes:
     # Processors have instructions for SHA-256, and this keyed hash is the quickest one of a few bytes.
-    return blake2b(sha256(payload).digest(), key=key, digest_size=_SIZE, person=_PERSONS[kind]).digest()
+    return blake2b(sha256(payload).digest(), key=key, digest_size=_SIZE, person=_PERSONALIZATIONS[kind]).digest()
 
 
 class Seal:

@@ -333,7 +333,7 @@ def test_the_job_of_a_step_cannot_go_on_by_itself_while_its_pipeline_runs(
         assert job in answer.json()["detail"]
 
 
-def test_nor_while_a_pipeline_around_its_pipeline_runs(
+def test_a_step_is_not_reopened_while_an_outer_pipeline_runs(
     api: httpx.Client, site: Site, root: Path, redis: Redis, master: Master
 ) -> None:
     outer = {"type": "pipeline", "job": {"steps": {"deep": step(site)}}}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_api.submission.contexts import with_context_stored
+from parallelrun_api.submission.build_contexts import with_context_stored
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.layout import code_store
 from parallelrun_core.names.assets import stored_code

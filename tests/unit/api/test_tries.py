@@ -102,7 +102,7 @@ def test_tiles_of_every_size(made: tuple[JobFolder, list[Outcome]], size: int) -
             assert shown.median_run_s[at] is None
 
 
-def test_what_was_kept_of_buckets_follows_the_log(tmp_path: Path) -> None:
+def test_remembered_buckets_follow_the_log(tmp_path: Path) -> None:
     folder = JobFolder(tmp_path, "job_01kav3x8n2h7q5m9c4t6")
     folder.create(JobRecord(job_id=folder.job_id, submitted=BEGIN - 1, code="", spec={}))
     known = Histories(budget_s=10)
@@ -154,7 +154,7 @@ def test_the_timeline_adds_up(
     assert shown.slowest[0].mini_batch == slowest.mini_batch
 
 
-def test_a_window_has_the_same_from_tries_and_from_cells(
+def test_a_window_is_the_same_from_tries_and_from_cells(
     made: tuple[JobFolder, list[Outcome]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     history = whole(made[0])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from parallelrun.packaging.code import zip_context
-from parallelrun_api.submission.contexts import with_context_stored
+from parallelrun_api.submission.build_contexts import with_context_stored
 from parallelrun_core.code.context import CONTEXT, context_files, snapshot_context
 from parallelrun_core.code.docker_ignore import DockerIgnore
 from parallelrun_core.code.folder import code_files

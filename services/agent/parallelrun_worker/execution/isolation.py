@@ -194,7 +194,7 @@ class ApartRun:
     Args:
         send: sends a frame of this kind to the agent.
         describe: returns an error as a frame has it.
-        row_format: see parallelrun_core/row_format.py; empty if rows are not stored.
+        row_format: see core/wire/row_format.py; empty if rows are not stored.
         outputs: those in a store, if there are any: only files of parts count that went well.
     """
 

@@ -22,7 +22,7 @@ def renderer(
     objects: ReturnedObjects | None = None,
     warnings: DataWarnings | None = None,
 ) -> Callable[[object], Rendered]:
-    """The function that renders a job's rows, by `format` (see parallelrun_core/row_format.py), `separator` and `safe`.
+    """The function that renders a job's rows, by `format` (see core/wire/row_format.py), `separator` and `safe`.
 
     It raises BadReturn for anything but a list, tuple, DataFrame or array.
 

@@ -41,7 +41,7 @@ def split(data: bytes, rows: int, row_format: str) -> KeptRows | None:
 
     Args:
         rows: how many there are.
-        row_format: see parallelrun_core/row_format.py.
+        row_format: see core/wire/row_format.py.
     """
     head = b""
     if row_format == "parquet":

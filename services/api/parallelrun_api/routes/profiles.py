@@ -28,8 +28,8 @@ _Process = Annotated[str, Query(max_length=255, description="Only workers of thi
 _FIELDS: Final[dict[Sort, str]] = {"cumulative": "cumulative_s", "own": "own_s", "calls": "calls"}
 
 
-class _Whose(NamedTuple):
-    """Whose profiles are wanted."""
+class _Selection(NamedTuple):
+    """The workers whose profiles are added up."""
 
     job_id: str
     node: str
@@ -43,7 +43,9 @@ async def show_profile(
     *,
     node: _Node = "",
     process: _Process = "",
-    sort: Annotated[Sort, Query(description="What comes first: the most of what.")] = "cumulative",
+    sort: Annotated[
+        Sort, Query(description="The order of functions: the most cumulative time, own time or calls first.")
+    ] = "cumulative",
     limit: Annotated[int, Query(ge=1, le=1000, description="Maximum number of functions.")] = 100,
 ) -> Response:
     """The functions in which the workers of a job with a `profiling_module` have spent their time; of all, of a node,
@@ -70,7 +72,7 @@ async def show_profile(
             ],
         )
 
-    selection = _Whose(job_id, node, process)
+    selection = _Selection(job_id, node, process)
     return await _answered(context, (show_profile, selection, sort, limit), selection, answer)
 
 
@@ -105,14 +107,14 @@ async def show_profile_tree(
             ],
         )
 
-    selection = _Whose(job_id, node, process)
+    selection = _Selection(job_id, node, process)
     return await _answered(context, (show_profile_tree, selection, depth, limit), selection, answer)
 
 
 async def _answered(
     context: Context,
     key: tuple[object, ...],
-    selection: _Whose,
+    selection: _Selection,
     answer: Callable[[JobFolder, Profiles, Callable[[Function], dict[str, Any]]], Answer],
 ) -> Response:
     def read() -> Answer:

@@ -31,9 +31,9 @@ import msgspec
 
 from parallelrun_api.people.person import CURRENT, seen_places
 from parallelrun_api.people.quotas import Quotas
+from parallelrun_api.submission.build_contexts import with_context_stored
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.code import code_is_whole, store_code, store_steps_code
-from parallelrun_api.submission.contexts import with_context_stored
 from parallelrun_api.submission.key_claims import KeyClaims
 from parallelrun_api.submission.notes import notes_on_size, true_notes
 from parallelrun_api.submission.output_claims import check_output_is_free, check_outputs_are_free

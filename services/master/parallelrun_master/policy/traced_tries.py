@@ -12,10 +12,10 @@ _SHARES: Final = 4
 
 
 def chosen(tries: Tries, most: int) -> Ints:
-    """The places of those that are shown, in their order: all, or the first failures, the slowest, and of the rest so
-    many, spread evenly, that there are `most`.
+    """Return the places of the tries that are shown, in their order: all of them, unless there are more than `most`.
 
-    Failures and slow ones get no more than a quarter each.
+    Then they are the first failures and the slowest tries, of each at most a quarter of `most`. What is left of `most`
+    is filled up with other tries, at even distances.
     """
     count = len(tries)
     if count <= most:

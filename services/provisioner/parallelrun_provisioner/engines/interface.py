@@ -127,7 +127,7 @@ class BuildsImages(Protocol):
         """Go on with the images that jobs wait for, and break off what nobody waits for any more; returns at once.
 
         Args:
-            jobs_by_image: by the name of an image (`computes/built_images.py`), the jobs that wait for it: they get its
+            jobs_by_image: by the name of an image (`core/names/computes.py`), the jobs that wait for it: they get its
             log.
 
         Returns:

@@ -74,9 +74,10 @@ def _value(
     step: RawStep,
     findings: Findings,
 ) -> StepOutput | bool | None:
+    """The truth value, or the output of a step in which it will be; None, with a problem, if it is neither."""
     pointer = step.location.at("condition")
-    if isinstance(condition, bool) or str(condition).lower() in ("true", "false"):
-        return str(condition).lower() == "true"
+    if (truth := _truth(condition)) is not None:
+        return truth
     if not is_expression(condition):
         hint = "as in ${{parent.jobs.STEP.outputs.NAME}}, or true"
         findings.wrong(pointer, f"{condition!r} is neither a truth value nor an expression", hint)
@@ -89,12 +90,15 @@ def _value(
         hint = "make the condition an output of a step of this pipeline"
         findings.wrong(pointer, f"the value of the input {key!r} is known only when this pipeline begins", hint)
         return None
-    value = fields.get("value")
-    if str(value).lower() in ("true", "false"):  # as a text, it has come through Azure ML's client
-        value = str(value).lower() == "true"
-    if key is not None and not isinstance(value, bool):
+    truth = _truth(fields.get("value"))
+    if key is not None and truth is None:
         findings.wrong(pointer, f"the input {key!r} is no truth value", "type: boolean")
-    return value if isinstance(value, bool) else None
+    return truth
+
+
+def _truth(value: object) -> bool | None:
+    """The truth value, which is a text if it has come through Azure ML's client; None: it is none."""
+    return {"true": True, "false": False}.get(str(value).lower())
 
 
 def _output(
@@ -114,7 +118,8 @@ def _output(
 
 def _steps_of(block: Any, steps: Mapping[str, RawStep], pointer: str, findings: Findings) -> list[str]:
     names = []
-    for entry in block if isinstance(block, list) else [] if block is None else [block]:
+    blocks = block if isinstance(block, list) else [block]
+    for entry in blocks if block is not None else []:
         target = step_reference(only_expression(entry) or f"jobs.{entry}")
         key = same_name(target.step, steps) if target is not None and not target.output else None
         if key is None:

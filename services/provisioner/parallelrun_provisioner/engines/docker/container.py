@@ -30,10 +30,11 @@ _CACHE: Final = {
     "UV_CACHE_DIR": f"{CACHE}/uv",
     "UV_PYTHON_INSTALL_DIR": f"{CACHE}/pythons",
 }
-_CACHE_OF_ONE: Final = {"UV_CACHE_DIR": "/tmp/uv", "UV_PYTHON_INSTALL_DIR": "/tmp/pythons"}  # noqa: S108 - of the container
-"""Of a node that shares none: a home can't be written to there."""
-_OWN: Final = ["parallelrun-agent"]
-_MEBIBYTE: Final = 1 << 20
+_OWN_CACHE: Final = {"UV_CACHE_DIR": "/tmp/uv", "UV_PYTHON_INSTALL_DIR": "/tmp/pythons"}  # noqa: S108 - of the container
+"""The caches of a node that shares none: in /tmp, as its root file system, with the home of its user, is read-only."""
+_OWN_PROGRAM: Final = ["parallelrun-agent"]
+_LEAST_MEMORY_BYTES: Final = 6 << 20
+"""Docker refuses containers with less memory."""
 _LOG: Final = {"Type": "json-file", "Config": {"max-size": "10m", "max-file": "3"}}
 
 
@@ -72,7 +73,11 @@ def image_of(compute: Containers, settings: DockerSettings, launch: Launch, buil
 
 
 def environment(compute: Containers, settings: DockerSettings, launch: Launch, secret: str) -> dict[str, str]:
-    """The variables of a node, in which the password for Redis is in the file `secret`."""
+    """The variables of a node, in which the password for Redis is in the file `secret`.
+
+    Of two with one name, the later one counts. So the definition of a compute can't replace what the provisioner says
+    of a launch, and neither of them what the operator has set.
+    """
     slots = compute.slots_of_node
     return {
         **compute.environment_variables,
@@ -83,7 +88,7 @@ def environment(compute: Containers, settings: DockerSettings, launch: Launch, s
         **({"PARALLELRUN_REDIS_SECRET_FILE": secret} if settings.redis_secret else {}),
         **({"PARALLELRUN_IMAGE": launch.shape.image} if launch.shape.image else {}),
         **({"PARALLELRUN_SECRETS_DIR": settings.secrets_dir} if settings.secrets_dir else {}),
-        **(_CACHE if settings.cache else _CACHE_OF_ONE),
+        **(_CACHE if settings.cache else _OWN_CACHE),
     }
 
 
@@ -100,8 +105,8 @@ def mounts(volumes: list[Mount]) -> list[dict[str, Any]]:
 
 
 def program(launch: Launch) -> list[str]:
-    """Return what runs in a node: the agent of its image, or the one that is mounted in an image of somebody else."""
-    return list(PROGRAM) if launch.shape.image else _OWN
+    """Return what runs in a node: the agent of our image, or, in an image that a job has named, the mounted one."""
+    return list(PROGRAM) if launch.shape.image else _OWN_PROGRAM
 
 
 def seen(settings: DockerSettings, launch: Launch) -> list[Mount]:
@@ -113,7 +118,7 @@ def seen(settings: DockerSettings, launch: Launch) -> list[Mount]:
 
 
 def kit_volume(kit: str) -> str:
-    """The volume that is filled with what an image with an agent has."""
+    """Return the name of the volume with the agent for images that jobs have named (`kit.py` fills it)."""
     return f"parallelrun-kit-{sha256(kit.encode()).hexdigest()[:12]}"
 
 
@@ -164,7 +169,7 @@ def _limits(compute: Containers) -> dict[str, Any]:
     if compute.cpus:
         limits["NanoCpus"] = round(compute.cpus * 1e9)
     if compute.memory_bytes:
-        limits["Memory"] = limits["MemorySwap"] = max(compute.memory_bytes, 6 * _MEBIBYTE)
+        limits["Memory"] = limits["MemorySwap"] = max(compute.memory_bytes, _LEAST_MEMORY_BYTES)
     if compute.gpus:
         limits["DeviceRequests"] = [{"Driver": "", "Count": compute.gpus, "Capabilities": [["gpu"]]}]
     return limits

@@ -16,8 +16,9 @@ _STANDING: Final = {
     "Failed": NodeStanding.ENDED,
     "Unknown": NodeStanding.RUNNING,  # its machine doesn't answer: the node may go on working
 }
-# Of the status of a Pod: of the kubelet, the scheduler and the controllers, in releases from 1.20 on.
 _TAKEN: Final = frozenset({"Evicted", "Preempting", "Preempted", "NodeLost", "NodeShutdown", "Shutdown", "Terminated"})
+"""The reasons in a Pod's status when the cluster has ended it, as kubelet, scheduler and controllers write them since
+Kubernetes 1.20."""
 _MOST: Final = 500
 
 
@@ -65,12 +66,14 @@ def _unmet(conditions: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _of_container(status: Mapping[str, Any], state: str) -> Mapping[str, Any]:
-    """This state of the container whose turn it is, the first one that hasn't done its part; empty: it isn't in it."""
-    before = [each for each in status.get("initContainerStatuses") or () if not _is_done(each)]
-    for container in (*before, *(status.get("containerStatuses") or ())):
-        fields: Mapping[str, Any] = container.get("state", {}).get(state) or {}
-        return fields
-    return {}
+    """Return what the Pod says of this state of its current container; empty: the container isn't in this state.
+
+    The current one is the first init container that has not succeeded, or, when all have, the first other container.
+    """
+    init = [each for each in status.get("initContainerStatuses") or () if not _is_done(each)]
+    containers = [*init, *(status.get("containerStatuses") or ())]
+    fields: Mapping[str, Any] = containers[0].get("state", {}).get(state) if containers else {}
+    return fields or {}
 
 
 def _is_done(container: Mapping[str, Any]) -> bool:
