@@ -101,6 +101,11 @@ class TestDefinition:
             ({"redis_url": "rediss://agent:secret@login/0"}, "pattern"),
             ({"redis_url": "rediss://login/0?password=secret"}, "pattern"),
             ({"redis_url": "rediss://login/0?ssl_cert_reqs=none"}, "pattern"),
+            (
+                {"redis_url": "rediss://login/0?ssl_ca_certs=/ca&ssl_certfile=/c&ssl_keyfile=/k&ssl_cert_reqs=none"},
+                "pattern",
+            ),
+            ({"redis_url": "rediss://login/0?ssl_certfile=/c&ssl_keyfile=/k"}, "pattern"),
             ({"redis_url": "unix:///run/redis.sock?db=0&password=secret"}, "pattern"),
         ],
     )

@@ -17,9 +17,11 @@ _NAMES: Final = r"^[A-Za-z0-9_.:@+-]+(,[A-Za-z0-9_.:@+-]+)*$"
 _CONSTRAINT: Final = r"^[A-Za-z0-9_.:&|*()\[\],=+-]+$"
 _FOLDER: Final = r"^/[^\x00-\x1f\x7f]*$"
 _PYTHON: Final = r"^/([^\x00-\x1f\x7f]*/)?python[0-9.]*$"
+_FILE: Final = "/[A-Za-z0-9%/._+~-]*"
 _REDIS: Final = (
     r"^(rediss?://([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?(/[0-9]{1,5})?"
-    r"(\?ssl_ca_certs=/[A-Za-z0-9%/._+~-]*)?|unix:///[A-Za-z0-9%/._+~-]*(\?db=[0-9]{1,5})?)?$"
+    rf"(\?ssl_ca_certs={_FILE}(&ssl_certfile={_FILE}&ssl_keyfile={_FILE})?)?"
+    r"|unix:///[A-Za-z0-9%/._+~-]*(\?db=[0-9]{1,5})?)?$"
 )
 """No user, no password, and nothing that would make an encrypted connection a less safe one."""
 _WALLTIME: Final = re.compile(
