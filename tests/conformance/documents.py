@@ -9,6 +9,7 @@ from typing import Any
 from parallelrun.job_file.reading import check_paths
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.intake.reading import Reading, read_job
+from parallelrun_core.spec import JobSpec
 
 PIPELINE: dict[str, Any] = {
     "$schema": "https://azuremlschemas.azureedge.net/latest/pipelineJob.schema.json",
@@ -105,6 +106,11 @@ def read(document: object, folder: Path) -> Reading:
         with job.locating_problems():
             check_paths(job.job)
     return reading
+
+
+def spec_of(document: dict[str, Any], folder: Path, **changes: Any) -> JobSpec:
+    """The job that a document with these changes is."""
+    return read(changed(document, **changes), folder).job
 
 
 def problems(document: object, folder: Path) -> dict[str, str]:

@@ -8,26 +8,13 @@ from typing import Any
 import pytest
 import yaml
 
-from parallelrun.errors import InvalidInput
 from parallelrun.job_file.reading import read_job_file
-from parallelrun_core.azure.options import OPTIONS
 from parallelrun_core.intake.reading import read_job
-from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.expressions import UNIQUE_NAME
-from parallelrun_core.spec.fields import Budget, Input, ValueInput
-from parallelrun_core.spec.later_inputs import LATER_FIELDS
-from tests.conformance.documents import COMPONENT, CONFIG, DELETE, PIPELINE, changed, make_folder, read
+from parallelrun_core.spec.fields import ValueInput
+from tests.conformance.documents import COMPONENT, CONFIG, DELETE, PIPELINE, changed, read, spec_of
 
 STEP = "jobs.score"
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return make_folder(tmp_path)
-
-
-def spec_of(document: dict[str, Any], folder: Path, **changes: Any) -> JobSpec:
-    return read(changed(document, **changes), folder).job
 
 
 def test_a_pipeline_of_one_parallel_step_is_a_job(folder: Path) -> None:
@@ -266,120 +253,6 @@ def test_a_conda_file_is_read_from_beside_the_document_that_names_it(folder: Pat
         assert (found.python, found.requirements) == ("3.11", ["pandas==2.1.*", "six>=1.16"])
 
 
-# Options of the engine among the arguments
-
-
-OPTION_VALUES: dict[str, tuple[str, object]] = {
-    "error_threshold": ("7", 7), "allowed_failed_percent": ("30", 30), "allowed_failed_count": ("2", 2),
-    "task_overhead_timeout": ("1200", 1200), "progress_update_timeout": ("90", 90),
-    "first_task_creation_timeout": ("80", 80), "copy_logs_to_parent": ("True", True),
-    "metrics_name_prefix": ("m_", "m_"), "push_metrics_to_parent": ("False", False),
-    "resource_monitor_interval": ("20", 20), "profiling_module": ("cProfile", "cProfile"),
-    "append_row_dataframe_header": ("True", True), "append_row_safe_output": ("true", True),
-    "rank_mini_batch_count": ("4", 4), "nice": ("5", 5),
-    "rate_limits": ("openai,other", ("openai", "other")), "budget_usd": ("50", Budget(usd=50)),
-    "mini_batch_format": ("arrow", "arrow"), "string_dtype": ("pandas", "pandas"), "on_failure": ("isolate", "isolate"),
-    "fail_fast": ("True", True),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", OPTION_VALUES)
-def test_an_option_of_the_engine_is_taken_and_stays_in_the_arguments(folder: Path, name: str) -> None:
-    text, value = OPTION_VALUES[name]
-    for given in (f"--{name} {text}", f"--{name}={text}"):
-        spec = spec_of(PIPELINE, folder, **{f"{STEP}.task.program_arguments": f"--mine 'a b' {given} --other"})
-        assert getattr(spec, OPTIONS[name].field) == value
-        assert spec.argv() == ["--mine", "a b", *given.split(), "--other"]
-
-
-def test_the_abbreviation_of_the_official_samples_is_understood_and_said(folder: Path) -> None:
-    arguments = "--model x --resource_monitor_interva 20 --profiling deep --n 3"
-    reading = read(changed(PIPELINE, **{f"{STEP}.task.program_arguments": arguments}), folder)
-    assert reading.job.resource_monitor_interval == 20
-    assert (reading.job.profiling_module, reading.job.nice) == ("", None)
-    notes = [str(note) for note in reading.notes]
-    assert any("--resource_monitor_interva is read as --resource_monitor_interval" in note for note in notes)
-    assert any("--profiling is left to the script" in note for note in notes)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        "--rank 16",
-        "--rank_mini_batch_coun 16",
-        "--resume ckpt.pt",
-        "--progress 1",
-        "--first 10",
-        "--task 5",
-        "--copy=1",
-    ],
-)
-def test_an_option_of_the_script_is_not_taken_for_the_beginning_of_one_of_the_engine(
-    folder: Path, arguments: str
-) -> None:
-    plain = spec_of(PIPELINE, folder)
-    reading = read(changed(PIPELINE, **{f"{STEP}.task.program_arguments": arguments}), folder)
-    assert reading.job.model_copy(update={"program_arguments": plain.program_arguments}) == plain
-    name = arguments.replace("=", " ").split()[0]
-    assert any(f"{name} is left to the script" in str(note) for note in reading.notes)
-
-
-def test_an_option_may_be_bound_to_a_value_and_all_options_are_known(folder: Path) -> None:
-    arguments = {
-        f"{STEP}.inputs.most": "${{parent.inputs.count}}",
-        f"{STEP}.task.program_arguments": "--error_threshold ${{inputs.most}} --amlbi_async_mode False",
-    }
-    spec = spec_of(PIPELINE, folder, **arguments)
-    assert (spec.error_threshold, spec.in_flight, spec.mini_batches_in_flight) == (4, "async", 1)
-    others = {name for name in OPTIONS if name.startswith("amlbi_")}
-    assert set(OPTION_VALUES) | others | {"resume_from", "mini_batches_in_flight", "in_flight"} == set(OPTIONS)
-
-
-@pytest.mark.parametrize("more, count", [("", "auto"), (" --mini_batches_in_flight 12", 12)])
-def test_the_streaming_mode_of_the_engine_has_several_mini_batches_in_flight(
-    folder: Path, more: str, count: int | str
-) -> None:
-    functions = ("enqueue", "check_all_tasks_processed", "get_finished_batch_result", "get_processing_batch_number")
-    (folder / "src" / "score.py").write_text("".join(f"def {name}(*_): ...\n" for name in functions))
-    spec = spec_of(PIPELINE, folder, **{f"{STEP}.task.program_arguments": f"--amlbi_async_mode true{more}"})
-    assert (spec.in_flight, spec.mini_batches_in_flight, spec.contract) == ("streaming", count, "streaming")
-
-
-ROWS = "--amlbi_file_format jsonl --amlbi_mini_batch_rows 3"
-
-
-def test_files_of_json_lines_are_cut_by_rows_and_each_row_is_a_dict(folder: Path) -> None:
-    reading = read(changed(PIPELINE, **{f"{STEP}.task.program_arguments": f"{ROWS} --amlbi_pf_enabled False"}), folder)
-    spec = reading.job
-    inputs = dict(spec.input_paths())
-    assert (spec.mini_batch_size, spec.input_data) == ("rows:3", ("files",))
-    assert inputs["files"].transformations == ({"read_json_lines": {"rows_as": "dicts"}},)
-    assert inputs["model"].transformations == ()
-    assert any("mini_batch_size is not used" in str(note) for note in reading.notes)
-    assert spec.argv()[:2] == ["--amlbi_file_format", "jsonl"], "the script sees them"
-
-    again = read_job(spec.model_dump(mode="json", exclude_defaults=True))
-    assert (again.job.mini_batch_size, again.notes) == ("rows:3", reading.notes[:0]), "as a server reads it"
-    (step,) = dict(again.job.input_paths())["files"].transformations
-    assert step == {"read_json_lines": {"on_mismatch": "keep", "rows_as": "dicts"}}
-
-
-def test_each_field_of_an_input_is_known_before_another_step_has_made_its_path() -> None:
-    assert set(LATER_FIELDS) - {"literal"} == set(Input.model_fields) - {"path", "asset"}
-
-
-def test_rows_and_mixed_types_hold_for_a_table_that_says_itself_how_it_is_read(folder: Path) -> None:
-    text = "--amlbi_mini_batch_rows 7 --amlbi_dataframe_mixed_types true"
-    table = {f"{STEP}.inputs.files": {"path": "${{parent.inputs.raw}}", "type": "mltable"}}
-    spec = spec_of(PIPELINE, folder, **table, **{f"{STEP}.task.program_arguments": text})
-    inputs = dict(spec.input_paths())
-    assert (spec.mini_batch_size, inputs["files"].on_mismatch, inputs["model"].on_mismatch) == ("rows:7", "keep", "")
-    assert "on_mismatch" in spec.model_dump(mode="json", exclude_defaults=True)["inputs"]["files"]
-
-    with pytest.raises(InvalidInput, match="says itself how it is read"):
-        spec_of(PIPELINE, folder, **table, **{f"{STEP}.task.program_arguments": ROWS})
-
-
 @pytest.mark.parametrize(
     "kind, default, value",
     [
@@ -399,37 +272,6 @@ def test_a_literal_becomes_what_it_is_declared_to_be(folder: Path, kind: str, de
 def test_a_component_that_stands_alone_may_have_plain_literals(folder: Path) -> None:
     spec = spec_of(COMPONENT, folder, **{"inputs.files.path": "./data", "inputs.limit": 5})
     assert spec.argv() == ["--limit", "5"]
-
-
-# v1
-
-
-def test_a_v1_configuration_is_a_job(folder: Path) -> None:
-    spec = spec_of(CONFIG, folder, **{
-        "side_inputs": {"model": "./src"}, "arguments": ["--model", "${{inputs.model}}", "--n", 20, "--blank", " "],
-        "name": "score-all", "output": "./out", "parallel_run_config.allowed_failed_count": 3,
-        "parallel_run_config.run_max_try": 5, "parallel_run_config.process_count_per_node": 6,
-    })  # fmt: skip
-    assert (spec.name, spec.output, spec.output_action) == ("score-all", f"{folder}/out", "append_row")
-    assert (spec.instance_count, spec.max_concurrency_per_instance, spec.run_max_try) == (2, 6, 5)
-    assert (spec.mini_batch_error_threshold, spec.error_threshold, spec.size.files) == (3, 10, 10)
-    assert spec.argv() == ["--model", f"{folder}/src", "--n", "20", "--blank", " "]
-    assert spec.input_data == ("input_0",)
-
-
-def test_a_v1_configuration_without_a_folder_has_that_of_its_script(folder: Path) -> None:
-    changes = {"parallel_run_config.source_directory": DELETE, "parallel_run_config.entry_script": "src/score.py"}
-    spec = spec_of(CONFIG, folder, **changes)
-    assert (spec.code, spec.entry_script) == (f"{folder}/src", "score.py")
-
-
-@pytest.mark.parametrize("given", ["my-env", {"name": "e", "python": {"condaDependencies": {"dependencies": ["six"]}}}])
-def test_a_v1_environment_is_a_name_or_has_conda_dependencies(folder: Path, given: object) -> None:
-    spec = spec_of(CONFIG, folder, **{"parallel_run_config.environment": given})
-    assert spec.environment.requirements == ([] if isinstance(given, str) else ["six"])
-
-
-# Over the network there are no files beside a document
 
 
 @pytest.mark.parametrize("document", [PIPELINE, CONFIG])

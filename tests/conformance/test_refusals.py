@@ -19,7 +19,6 @@ from tests.conformance.documents import (
     PIPELINE,
     SCRIPT,
     changed,
-    make_folder,
     problems,
     read,
 )
@@ -137,11 +136,6 @@ NOT_HERE: list[tuple[str, Any, str, str]] = [
     ("jobs.score.task.environment", {"conda_file": {"dependencies": ["cudatoolkit"]}},
      f"{STEP}/task/environment/conda_file", "cudatoolkit"),
 ]  # fmt: skip
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return make_folder(tmp_path)
 
 
 @pytest.mark.parametrize("path, value, pointer, why", REFUSED_BY_THE_CLIENT)

@@ -80,7 +80,7 @@ def million(tmp_path_factory: pytest.TempPathFactory) -> JobFolder:
 
 
 def test_advice_on_a_million_tries_reads_a_sample_and_takes_little_memory(million: JobFolder) -> None:
-    """A hundred million would take the same: what is read of a log is bounded."""
+    """What is read of a log is bounded: these limits are half of the tries, and far less memory than all would take."""
     command = [sys.executable, "-m", "tests.unit.adviser.advise_huge_job", str(million.root), million.job_id]
     printed = subprocess.run(command, check=True, capture_output=True, timeout=60).stdout
     advice, grown_kb = msgspec.json.decode(printed, type=tuple[Advice, int])
@@ -91,6 +91,12 @@ def test_advice_on_a_million_tries_reads_a_sample_and_takes_little_memory(millio
     assert advice.basis.seconds == pytest.approx(1_000_000 / WORKERS * ROUND_S, rel=0.01)
     assert f"a sample of {advice.basis.looked_at:,} tries" in advice.summary
     assert grown_kb < 400 << 10
+
+
+def test_what_is_read_of_a_log_does_not_grow_with_it(million: JobFolder, tmp_path: Path) -> None:
+    write_log(tmp_path, DECISIONS, map(success, range(60_000)))
+    small, large = (read_tries(folder, BEGUN, most_bytes=1 << 20).tries for folder in (tmp_path, million.path))
+    assert len(large) == pytest.approx(len(small), rel=0.2)
 
 
 def test_a_sample_stands_for_all_tries(tmp_path: Path) -> None:
