@@ -93,15 +93,18 @@ def _what_is_taken_over(created: Job, earlier: str) -> str:
 def _notify(url: str, secret: str) -> Notify:
     from pydantic import ValidationError
 
-    from parallelrun.errors import InvalidInput
+    from parallelrun.errors import InvalidInput, Problem
     from parallelrun_core.spec.notify import Notify
 
     try:
         return Notify.model_validate({"url": url, "secret": secret})
     except ValidationError as error:
-        ((*_, field), message) = error.errors()[0]["loc"], error.errors()[0]["msg"]
-        option = "--notify-secret" if field == "secret" else "--notify"
-        raise InvalidInput.at(option, message.removeprefix("Value error, ")) from error
+        options = {"url": "--notify", "secret": "--notify-secret"}
+        problems = [
+            Problem(pointer=options[str(each["loc"][-1])], message=each["msg"].removeprefix("Value error, "))
+            for each in error.errors()
+        ]
+        raise InvalidInput(problems=tuple(problems)) from error
 
 
 @job.command("list")

@@ -241,8 +241,10 @@ def test_create_can_have_a_url_told_of_the_end(api: FakeApi, capsys: pytest.Capt
     for wrong in (["--notify", "ftp://x"], ["--notify", "http://169.254.169.254/"], ["--notify-secret", "pager"]):
         assert main([*create, *wrong]) == 1
         assert "--notify: " in capsys.readouterr().err
-    assert main([*create, "--notify", "https://example.com/", "--notify-secret", "../x"]) == 1
-    assert "--notify-secret: " in capsys.readouterr().err
+    assert main([*create, "--notify", "ftp://x", "--notify-secret", "../x"]) == 1
+    reported = capsys.readouterr().err
+    assert "--notify: must be a URL" in reported
+    assert "--notify-secret: " in reported
     assert len(api.requests) == 1
 
 

@@ -48,12 +48,18 @@ def one(number: int, begin: float, run_s: float, lane: int, **changes: Any) -> O
     )  # fmt: skip
 
 
+def created(root: Path) -> JobFolder:
+    """The folder of a job that was submitted a second before `BEGIN`."""
+    folder = JobFolder(root, "job_01kav3x8n2h7q5m9c4t6")
+    folder.create(JobRecord(job_id=folder.job_id, submitted=BEGIN - 1, code="", spec={}))
+    return folder
+
+
 @pytest.fixture
 def made(tmp_path: Path) -> tuple[JobFolder, list[Outcome]]:
     """A job with tries of very different lengths, which workers of six lanes ran one after another."""
     random.seed(3)
-    folder = JobFolder(tmp_path, "job_01kav3x8n2h7q5m9c4t6")
-    folder.create(JobRecord(job_id=folder.job_id, submitted=BEGIN - 1, code="", spec={}))
+    folder = created(tmp_path)
     ends = [BEGIN + lane * 0.7 for lane in range(6)]
     outcomes = []
     for number in random.sample(range(COUNT), COUNT):
@@ -103,8 +109,7 @@ def test_tiles_of_every_size(made: tuple[JobFolder, list[Outcome]], size: int) -
 
 
 def test_remembered_buckets_follow_the_log(tmp_path: Path) -> None:
-    folder = JobFolder(tmp_path, "job_01kav3x8n2h7q5m9c4t6")
-    folder.create(JobRecord(job_id=folder.job_id, submitted=BEGIN - 1, code="", spec={}))
+    folder = created(tmp_path)
     known = Histories(budget_s=10)
     log = DecisionWriter(folder.path, 1)
     for end in (10, 300, 1000):
@@ -116,8 +121,7 @@ def test_remembered_buckets_follow_the_log(tmp_path: Path) -> None:
 
 
 def test_a_leader_that_was_paused_is_not_believed(tmp_path: Path) -> None:
-    folder = JobFolder(tmp_path, "job_01kav3x8n2h7q5m9c4t6")
-    folder.create(JobRecord(job_id=folder.job_id, submitted=BEGIN - 1, code="", spec={}))
+    folder = created(tmp_path)
     known = Histories(budget_s=10)
     paused = DecisionWriter(folder.path, 1)
     paused.add([one(0, BEGIN, 0.5, 0)])
@@ -171,8 +175,7 @@ def test_a_window_is_the_same_from_tries_and_from_cells(
 
 
 def test_throughput_and_progress_count_the_same_items_of_a_job_that_sums_up(tmp_path: Path) -> None:
-    folder = JobFolder(tmp_path, "job_01kav3x8n2h7q5m9c4t6")
-    folder.create(JobRecord(job_id=folder.job_id, submitted=BEGIN - 1, code="", spec={}))
+    folder = created(tmp_path)
     outcomes = [
         msgspec.structs.replace(one(number, BEGIN + number, 0.5, 0), items=100, rows=10) for number in range(20)
     ]
@@ -201,8 +204,7 @@ def test_throughput_counts_each_once(made: tuple[JobFolder, list[Outcome]]) -> N
 
 
 def test_workers_with_several_in_flight_are_busy_once(tmp_path: Path) -> None:
-    folder = JobFolder(tmp_path, "job_01kav3x8n2h7q5m9c4t6")
-    folder.create(JobRecord(job_id=folder.job_id, submitted=BEGIN - 1, code="", spec={}))
+    folder = created(tmp_path)
     log = DecisionWriter(folder.path, 1)
     log.add([one(number, BEGIN + number // 64 * 3.0, 2.0, 0) for number in range(640)])
     log.sync()
@@ -244,8 +246,7 @@ def test_the_least_used_histories_are_forgotten(made: tuple[JobFolder, list[Outc
 
 def test_what_was_read_before_an_error_is_kept(tmp_path: Path) -> None:
     """A look that ends with an error has read some records: those after them are read next, and none is lost."""
-    folder = JobFolder(tmp_path, "job_01kav3x8n2h7q5m9c4t6")
-    folder.create(JobRecord(job_id=folder.job_id, submitted=BEGIN - 1, code="", spec={}))
+    folder = created(tmp_path)
     log = DecisionWriter(folder.path, 1)
     for number in range(3):
         log.add([one(number, BEGIN + number, 0.5, 0)])
@@ -266,8 +267,7 @@ def test_what_was_read_before_an_error_is_kept(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_cut_costs_only_what_was_in_its_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = JobFolder(tmp_path, "job_01kav3x8n2h7q5m9c4t6")
-    folder.create(JobRecord(job_id=folder.job_id, submitted=BEGIN - 1, code="", spec={}))
+    folder = created(tmp_path)
     for term, first in ((1, 0), (2, 3)):
         log = DecisionWriter(folder.path, term)
         for number in range(first, first + 3):
@@ -288,8 +288,7 @@ def test_a_file_that_is_cut_costs_only_what_was_in_its_end(tmp_path: Path, capsy
 def test_a_file_that_can_not_be_opened_costs_only_what_is_in_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = JobFolder(tmp_path, "job_01kav3x8n2h7q5m9c4t6")
-    folder.create(JobRecord(job_id=folder.job_id, submitted=BEGIN - 1, code="", spec={}))
+    folder = created(tmp_path)
     for term in (1, 2):
         log = DecisionWriter(folder.path, term)
         log.add([one(term, BEGIN, 0.5, 0)])
