@@ -16,6 +16,7 @@ from parallelrun_api.submission.forms import CODE
 from parallelrun_api.submission.idempotency import checked_key
 from parallelrun_api.submission.upload import read_document_and_files
 from parallelrun_api.views.presenters import etag
+from parallelrun_core.answers.jobs import Job
 
 
 async def _key_of(
@@ -36,10 +37,14 @@ async def accepted(context: Context, key: str, accept: Callable[[str], str]) -> 
     Args:
         accept: accepts a job for a key, durably, in a thread; returns its id. It is not yet registered.
     """
+
+    def submitted() -> Job:
+        job_id = accept(key)
+        context.registrar.register_here(job_id)
+        return context.jobs.submitted(job_id)
+
     async with context.key_locks.hold(key):
-        job_id = await run_sync(accept, key)
-        await context.registrar.register(job_id)
-    job = await run_sync(context.jobs.submitted, job_id)
+        job = await run_sync(submitted)
     text = encoded(job)
     return encoded_answer(text, 202, {"Location": job.links.self, "ETag": etag(job, text)})
 

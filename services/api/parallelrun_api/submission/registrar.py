@@ -8,6 +8,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from anyio import from_thread
 from anyio.to_thread import run_sync
 
 from parallelrun_core.folder.job_folder import abandoned
@@ -42,12 +43,20 @@ class Registrar:
 
     async def register(self, job_id: str) -> None:
         """Make a job known to Redis, now or later."""
+        await run_sync(self.register_here, job_id)
+
+    def register_here(self, job_id: str) -> None:
+        """Do the same in a thread that the server's loop has for requests: each more of them costs as much as a look
+        at Redis."""
         try:
-            await run_sync(self._submissions.register, job_id)
+            self._submissions.register(job_id)
         except RedisError as error:
             log.warning("job_not_registered", job_id=job_id, error=str(error))
-            self._left.append(job_id)
-            self._is_work_left.set()
+            from_thread.run_sync(self._leave, job_id)
+
+    def _leave(self, job_id: str) -> None:
+        self._left.append(job_id)
+        self._is_work_left.set()
 
     async def run(self) -> None:
         """Register the jobs that an earlier process or a lost connection has left; never returns."""
