@@ -32,6 +32,7 @@ heads.py       what is before the rows of a file: lines that are no records, and
 records.py     the grammar, exactly, in plain Python
 parsers.py     to a DataFrame, by the fastest parser that agrees with the grammar
 by_arrow.py, by_pandas.py   those parsers, and what they may be given
+arrow_types.py the types that columns get from Arrow's parser
 arrow_columns.py, fixed_dates.py   columns of Arrow's texts to columns of a type, all at once
 assembling.py  columns to a DataFrame
 line_ends.py   carriage returns that end its records

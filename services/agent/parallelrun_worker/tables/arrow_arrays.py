@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 from parallelrun_worker.tables.arrow_columns import converted
+from parallelrun_worker.tables.arrow_types import TYPED
 from parallelrun_worker.tables.arrow_values import is_faithful
 from parallelrun_worker.tables.inference import Kind
 from parallelrun_worker.tables.steps import text_of
@@ -16,8 +17,6 @@ from parallelrun_worker.tables.values import ColumnValues
 ANY: Kind = {"kind": "any"}
 _PLAIN = ("string", "boolean", "floating", "bytes", "decimal", "date", "datetime", "time")
 """What `pandas.api.types.infer_dtype` calls values which are all of one type that Arrow has."""
-TYPED = ("int", "float", "bool", "datetime")
-"""The kinds of columns that aren't texts."""
 
 
 def arrow_of(frame: Any, kinds: dict[str, Kind]) -> Any:

@@ -3,13 +3,13 @@
 Most values of a column look alike, and those are converted all at once; the others are converted value by value.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 from parallelrun_worker.tables import fixed_dates
+from parallelrun_worker.tables.arrow_types import is_text
 from parallelrun_worker.tables.conversion import convert, words_of
-from parallelrun_worker.tables.inference import FALSE_SPELLINGS, FALSE_WORDS, TRUE_SPELLINGS, TRUE_WORDS, Kind
-from parallelrun_worker.tables.values import EXACT_IN_FLOAT, ColumnValues, Values, assembled
+from parallelrun_worker.tables.inference import FALSE_SPELLINGS, TRUE_SPELLINGS, Kind
+from parallelrun_worker.tables.values import EXACT_IN_FLOAT, ColumnValues, assembled
 
 _SAMPLE = 4096
 FEW = 1000
@@ -26,52 +26,6 @@ _PLAIN_FLOAT = (
 _ZERO, _NINE, _MINUS = ord("0"), ord("9"), ord("-")
 _NEWLINE = ord("\n")
 _DAY_NS = 86_400_000_000_000
-
-Words = tuple[Sequence[str], Sequence[str]]
-"""Those for true, and those for false."""
-
-
-def words_in(kinds: list[Kind], values: Values | None) -> Words:
-    """The words that Arrow's parser should know: it has one list for all columns.
-
-    Args:
-        values: rules for odd values, by which words other than true and false may be kept; None: there are none.
-    """
-    if values is None:
-        return TRUE_WORDS, FALSE_WORDS
-    are_read = not values.is_exact and any(kind["kind"] == "bool" and "odd" in kind for kind in kinds)
-    return (TRUE_WORDS, FALSE_WORDS) if are_read else (TRUE_SPELLINGS, FALSE_SPELLINGS)
-
-
-def type_of(kind: Kind, words: Words, *, is_strict: bool, has_plain_ints: bool = False) -> Any:
-    """The type that Arrow's parser should give a column; text if it would accept what isn't a value of the kind.
-
-    Args:
-        has_plain_ints: no field is a whole number that is written in an odd way (`may_have_odd_ints`).
-    """
-    import pyarrow as pa
-
-    match kind:
-        case {"kind": "float"} if "odd" not in kind:
-            return pa.float64()
-        case {"kind": "int"} if has_plain_ints:
-            return pa.int64()
-        case {"kind": "bool"} if _are_words_of(kind, words, is_strict=is_strict):
-            return pa.bool_()
-        case {"kind": "datetime", "formats": ["%Y-%m-%d"]}:
-            return pa.date32()
-        case _:
-            return pa.string()
-
-
-def _are_words_of(kind: Kind, words: Words, *, is_strict: bool) -> bool:
-    """Return whether all words that Arrow's parser takes for truth values are, and mean the same in this column."""
-    if is_strict and words[0] == TRUE_WORDS and not ("odd" in kind or "declared" in kind):
-        return False
-    truth_by_word = words_of(kind)
-    return all(truth_by_word.get(word) is True for word in words[0]) and all(
-        truth_by_word.get(word) is False for word in words[1]
-    )
 
 
 def may_be_inexact(column: Any) -> bool:
@@ -99,9 +53,8 @@ def _are_below_2_to_53(chunk: Any) -> bool:
 def may_hold_newlines(column: Any) -> bool:
     """Return whether a text of a column (an Arrow ChunkedArray) holds a newline, or a character below it."""
     import numpy as np
-    import pyarrow as pa
 
-    if not pa.types.is_string(column.type):
+    if not is_text(column.type):
         return False
     texts = (np.frombuffer(data, dtype=np.uint8) for chunk in column.chunks if (data := chunk.buffers()[2]) is not None)
     return any(text.min(initial=_NINE) <= _NEWLINE for text in texts)  # the least takes a tenth of a comparison
@@ -124,7 +77,7 @@ def converted(column: Any, kind: Kind, values: ColumnValues | None = None) -> An
         _note_words(column, values)
     if pa.types.is_int64(column.type):
         return _whole(column)
-    if not pa.types.is_string(column.type):
+    if not is_text(column.type):
         return column.to_numpy(zero_copy_only=False)
     return _READERS.get(kind["kind"], _texts)(column, kind, values)
 

@@ -14,14 +14,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from parallelrun_worker.tables.arrow_arrays import kept_in_arrow
-from parallelrun_worker.tables.arrow_columns import (
-    converted,
-    may_be_inexact,
-    may_have_odd_ints,
-    may_hold_newlines,
-    type_of,
-    words_in,
-)
+from parallelrun_worker.tables.arrow_columns import converted, may_be_inexact, may_have_odd_ints, may_hold_newlines
+from parallelrun_worker.tables.arrow_types import is_text, text_type_of, type_of, words_in
 from parallelrun_worker.tables.assembling import frame_of
 from parallelrun_worker.tables.inference import Kind
 from parallelrun_worker.tables.line_ends import has_lone_returns
@@ -138,9 +132,7 @@ def _parsed(data: bytes, schema: Schema, grammar: Grammar, values: Values | None
     byte_profile = values.byte_profile if values is not None else None
     is_ascii = byte_profile.is_ascii if byte_profile is not None else data.isascii()
     types = [
-        pa.string()
-        if at in schema.odd
-        else type_of(kind, words, is_strict=values is not None, has_plain_ints=has_plain_ints)
+        text_type_of(kind, values) if at in schema.odd else type_of(kind, words, values, has_plain_ints=has_plain_ints)
         for at, kind in enumerate(schema.kinds)
     ]
     return csv.read_csv(
@@ -158,11 +150,9 @@ def _parsed(data: bytes, schema: Schema, grammar: Grammar, values: Values | None
 
 def _is_sound(data: bytes, table: Any, grammar: Grammar) -> bool:
     """Return whether no quoted field has taken in too much: what follows its line, or all to the end."""
-    import pyarrow as pa
-
     quote = b'"'
     last = table.columns[-1]
-    if pa.types.is_string(last.type):
+    if is_text(last.type):
         value = last[-1].as_py()
         field = None if value is None else quote + value.encode().replace(quote, quote * 2)
         may_be_open = field is not None and data.endswith(field)

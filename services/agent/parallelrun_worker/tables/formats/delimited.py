@@ -6,7 +6,8 @@ from itertools import islice
 from typing import Any, BinaryIO
 
 from parallelrun_worker.tables import by_arrow
-from parallelrun_worker.tables.arrow_arrays import TYPED, arrow_of
+from parallelrun_worker.tables.arrow_arrays import arrow_of
+from parallelrun_worker.tables.arrow_types import TYPED
 from parallelrun_worker.tables.conversion import convert
 from parallelrun_worker.tables.elsewhere import read_range, read_some, size_of
 from parallelrun_worker.tables.heads import FileHead, HeadRules, read_head
