@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from parallelrun_core.intake.reading import read_job
+from parallelrun_core.mltable.input_plan import as_json
+from parallelrun_core.mltable.plan import plan_inputs
 from parallelrun_worker.mini_batches.mini_batch import Loader
 
 
@@ -31,6 +35,35 @@ def test_lists_of_files_need_no_library(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "pandas", None)
     loader(tmp_path).prepare()
     Loader(str(tmp_path / "nowhere.json")).prepare()
+
+
+READ = """
+import sys
+from parallelrun_worker.tables.plan_records import read
+from parallelrun_worker.mini_batches.mini_batch import Loader
+Loader(sys.argv[1]).prepare()
+before = set(sys.modules)
+from parallelrun_worker.tables.table import Table
+(plan,) = read(sys.argv[1])
+Table(plan, sys.argv[2]).read([(plan["sample"][0], 0, -1, False, -1)])
+added = set(sys.modules) - before
+print(*sorted(name for name in added if name.startswith(("parallelrun_worker.tables.formats", "pyarrow._"))))
+"""
+
+
+def test_what_reads_a_table_is_there_before_its_first_mini_batch(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a,b\n1,x\n")
+    inputs = {"data": {"path": str(tmp_path / "a.csv"), "transformations": ["read_delimited"]}}
+    (plan,) = plan_inputs(read_job({"entry_script": "e.py", "inputs": inputs}).job)
+    plan.sample = [str(tmp_path / "a.csv")]
+    (tmp_path / "inputs.json").write_bytes(as_json([plan]))
+    command = [sys.executable, "-c", READ, str(tmp_path / "inputs.json"), str(tmp_path / "schema.json")]
+    read = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert read.stdout == "\n"
+
+
+def test_a_kind_of_tables_that_is_not_known_is_left_to_its_mini_batches(tmp_path: Path) -> None:
+    loader(tmp_path, kind="of_next_year", steps=[]).prepare()
 
 
 def test_files_with_their_keys(tmp_path: Path) -> None:

@@ -97,7 +97,15 @@ class Loader:
                     f"none ({error}). Add {name} to the job's environment."
                 ) from error
         if libraries:  # other jobs start sooner without, and may run on Pythons that tables don't support
-            import parallelrun_worker.tables.table  # noqa: F401 - now, so that no mini-batch is charged for it
+            self.import_readers()
+
+    def import_readers(self) -> None:
+        """Import what reads the tables among the inputs; `libraries` must be there."""
+        import parallelrun_worker.tables.table  # noqa: F401 - now, so that no mini-batch is charged for it
+        from parallelrun_worker.tables.formats import prepare
+
+        for kind in {plan["kind"] for plan in self._read_plans()} - {"files"}:
+            prepare(kind)
 
     def libraries(self) -> list[str]:
         """Return the names of the libraries that read the inputs; none if no input is a table."""

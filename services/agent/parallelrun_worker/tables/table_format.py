@@ -102,6 +102,8 @@ class TableFormat(ABC):
 
     needs_source = False
     """True if stored records can't be read without the path and `header` of their file."""
+    imports: tuple[str, ...] = ()
+    """The modules of libraries that it reads with, if they are installed."""
     has_fixed_columns = True
     """True if the columns of the first files are those of all rows."""
 

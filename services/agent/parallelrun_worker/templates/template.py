@@ -24,7 +24,7 @@ import sys
 import threading
 import time
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from parallelrun_worker.frames import FORKS, GO, MAX_ORDER, MOST_DESCRIPTORS, OUTDATED, ForkOrder
 from parallelrun_worker.templates.fitness import (
@@ -35,6 +35,9 @@ from parallelrun_worker.templates.fitness import (
     times_of_packages,
 )
 from parallelrun_worker.templates.leading_imports import UserModuleGuard, leading_imports, may_share
+
+if TYPE_CHECKING:
+    from parallelrun_worker.mini_batches.mini_batch import Loader
 
 _OURS = (
     "faulthandler",
@@ -47,7 +50,6 @@ _OURS = (
     "parallelrun_worker.tracking.imports",
 )
 """What each worker imports before the script, with all that it imports."""
-_TABLES = "parallelrun_worker.tables.table"
 _POLL_S = 0.0005
 _ADOPTED_WITHIN_S = 10.0
 
@@ -120,12 +122,13 @@ class WorkerTemplate:
         guard = UserModuleGuard({self._code, os.path.dirname(path), *_python_path()})
         sys.meta_path.insert(0, guard)
         try:
-            if libraries := self._libraries():
+            loader = self._loader()
+            if libraries := loader.libraries():
                 for name in libraries:
                     if not may_share(name):
                         return
                     __import__(name)
-                import_module(_TABLES)
+                loader.import_readers()
             with open(path, "rb") as file:
                 source = file.read()
             for module, names in leading_imports(source):
@@ -144,12 +147,11 @@ class WorkerTemplate:
         path = os.path.join(self._code, self._entry_script)
         return path if os.path.isfile(path) else os.path.join(self._code, *self._entry_script.split(".")) + ".py"
 
-    def _libraries(self) -> list[str]:
-        """Return the libraries that read the tables among the inputs; none if there are no tables."""
+    def _loader(self) -> Loader:
+        """Return what knows which tables are among the inputs."""
         from parallelrun_worker.mini_batches.mini_batch import Loader
-        from parallelrun_worker.tables.data_warnings import DataWarnings
 
-        return Loader(self._inputs, [], 1, DataWarnings()).libraries()
+        return Loader(self._inputs)
 
     # Workers
 

@@ -4,6 +4,7 @@
 Standard library only when imported, like all of the worker; a kind imports what it needs when it reads.
 """
 
+from contextlib import suppress
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
@@ -18,3 +19,14 @@ def format_of(kind: str) -> Any:
     if kind not in {module.name for module in iter_modules(__path__)}:
         raise ValueError(f"tables of the kind {kind!r} can't be read by this release of the agent")
     return getattr(import_module(f"{__name__}.{kind}"), f"{kind.title().replace('_', '')}Format")
+
+
+def prepare(kind: str) -> None:
+    """Import what reads tables of a kind, with its libraries if they are installed: no mini-batch waits for it then."""
+    try:
+        names = format_of(kind).imports
+    except ValueError:  # which reading such a table raises again
+        return
+    for name in names:
+        with suppress(ImportError):
+            import_module(name)

@@ -34,6 +34,8 @@ _MOST_HEADERS = 1000
 class DelimitedFormat(TextFormat):
     """A record is a row."""
 
+    imports = ("pyarrow.csv",)
+
     def __init__(self, plan: dict[str, Any], schema_path: str) -> None:
         super().__init__(plan, schema_path)
         self._heads: dict[str, FileHead] = {}

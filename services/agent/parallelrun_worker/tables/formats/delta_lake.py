@@ -25,6 +25,7 @@ _KINDS: dict[str, Kind] = {
 class DeltaLakeFormat(TableFormat):
     """All files have the columns of the table's version."""
 
+    imports = ("pyarrow.parquet",)
     needs_source = True
 
     def names(self) -> list[str]:

@@ -39,6 +39,7 @@ _KINDS: dict[type, str] = {bool: "bool", int: "int", float: "float", str: "strin
 class JsonLinesFormat(TextFormat):
     """An object is a row."""
 
+    imports = ("pyarrow.json",)
     has_fixed_columns = False
 
     def __init__(self, plan: dict[str, Any], schema_path: str) -> None:

@@ -17,6 +17,8 @@ from parallelrun_worker.tables.table_format import Piece, Records, TableFormat
 class ParquetFormat(TableFormat):
     """The reader of Parquet files: of the columns, only those are read that the first steps leave."""
 
+    imports = ("pyarrow.parquet",)
+
     def names(self) -> list[str]:
         return [name for path in self.plan["sample"] for name in names_of(path, self.open)]
 
