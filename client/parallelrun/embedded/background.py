@@ -16,6 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from parallelrun.background.lock import is_locked
 from parallelrun.background.state import BackgroundCluster, lock_file, requested_nodes_file, running
 from parallelrun.errors import ClusterFailed
@@ -29,6 +31,19 @@ _NODES_WITHIN_S: Final = 60.0
 _POLL_EVERY_S: Final = 0.05
 
 
+class ClusterRequest(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """What the background process is to start."""
+
+    answer_fd: int
+    """The open file to which it says what has come of it."""
+    home: str
+    port: int
+    nodes: int
+    processes: int | None
+    """Workers of each node; None: the CPUs are divided between the nodes."""
+    listen: str
+
+
 def start(home: Path, *, port: int, nodes: int, processes: int | None, listen: str = "") -> BackgroundCluster:
     """Start a cluster in the background; returns when jobs can be submitted.
 
@@ -37,21 +52,21 @@ def start(home: Path, *, port: int, nodes: int, processes: int | None, listen: s
     """
     state_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
     read_end, write_end = os.pipe()
+    request = ClusterRequest(
+        answer_fd=write_end, home=str(home), port=port, nodes=nodes, processes=processes, listen=listen
+    )
     command = [
         sys.executable,
         "-P",
         "-m",
         "parallelrun_core.service.launch",
         "parallelrun.embedded.background_process",
-        str(write_end),
-        str(home),
-        str(port),
-        str(nodes),
+        msgspec.json.encode(request).decode(),
     ]
     log = state_folder() / "cluster.log"
     with log.open("wb") as output, os.fdopen(read_end, "rb") as answer:
         process = subprocess.Popen(
-            [*command, str(processes or 0), listen],
+            command,
             cwd="/",
             pass_fds=[write_end],
             stdin=subprocess.DEVNULL,

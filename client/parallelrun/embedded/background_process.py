@@ -1,6 +1,7 @@
-"""`python -m parallelrun.embedded.background_process FD HOME PORT NODES PROCESSES LISTEN`: a cluster until SIGTERM.
+"""`python -m parallelrun.embedded.background_process REQUEST`: a cluster until SIGTERM.
 
-It writes to FD, as JSON, that the cluster is ready or why it doesn't start, and closes FD.
+REQUEST is a `ClusterRequest` as JSON. To its `answer_fd` the process writes, as JSON, that the cluster is ready or why
+it doesn't start, and closes it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import msgspec
 import parallelrun.client  # noqa: F401 - now, while `launch` spares it what no service needs
 from parallelrun.background.lock import FolderLock
 from parallelrun.background.state import BackgroundCluster, lock_file, requested_nodes_file, state_file
-from parallelrun.embedded.background import WAKE_UP
+from parallelrun.embedded.background import WAKE_UP, ClusterRequest
 from parallelrun.embedded.cluster import Cluster
 from parallelrun.embedded.kept_token import kept_token
 from parallelrun.errors import ParallelRunError
@@ -28,23 +29,24 @@ from parallelrun_core.service.process import StopSignal, hide_memory
 def main() -> int:
     """Run a cluster; returns the exit code."""
     hide_memory()  # it has the token of the cluster, and the password of its Redis
-    fd, home, port, nodes, processes, listen = sys.argv[1:]
+    request = msgspec.json.decode(sys.argv[1], type=ClusterRequest)
     stop = StopSignal()
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    with os.fdopen(int(fd), "w") as answer:
+    with os.fdopen(request.answer_fd, "w") as answer:
         os.set_inheritable(answer.fileno(), False)
         try:
             lock = FolderLock.take(lock_file())
             if lock is None:
                 raise ParallelRunError("another one is being started or stopped.")
+            requested_nodes_file().unlink(missing_ok=True)  # what was requested of an earlier one
             cluster = Cluster(
-                home,
-                nodes=int(nodes),
-                listen=listen,
+                request.home,
+                nodes=request.nodes,
+                listen=request.listen,
                 has_computes=True,
-                processes=int(processes) or None,
-                port=int(port),
-                token=kept_token(Path(home)),
+                processes=request.processes,
+                port=request.port,
+                token=kept_token(Path(request.home)),
                 on_note=_note,
             )
             cluster.start()
@@ -55,22 +57,29 @@ def main() -> int:
         stop.also_wake(WAKE_UP)  # before anybody knows the process id to which to send it
         _write_state(cluster, started)
         json.dump({"error": None}, answer)
-    while not stop.came:
-        stop.wait()
-        if not stop.came:
-            _add_nodes(cluster, started)
-    state_file().unlink(missing_ok=True)
-    cluster.stop()
-    lock.release()
+    try:
+        while not stop.came:
+            stop.wait()
+            if not stop.came:
+                _add_nodes(cluster, started)
+    finally:
+        state_file().unlink(missing_ok=True)
+        requested_nodes_file().unlink(missing_ok=True)
+        cluster.stop()
+        lock.release()
     return 0
 
 
 def _add_nodes(cluster: Cluster, started: str) -> None:
-    nodes = int(requested_nodes_file().read_text())
-    if nodes > cluster.nodes:
-        cluster.add_nodes(nodes - cluster.nodes)
-        _write_state(cluster, started)
-        _note(f"nodes were added: there are {nodes}")
+    """Start the nodes that are requested. What keeps them from starting is logged, and the cluster goes on without."""
+    try:
+        nodes = int(requested_nodes_file().read_text())
+        if nodes > cluster.nodes:
+            cluster.add_nodes(nodes - cluster.nodes)
+            _write_state(cluster, started)
+            _note(f"nodes were added: there are {nodes}")
+    except (OSError, ValueError, ParallelRunError, RuntimeError) as error:
+        _note(f"no nodes were added: {error}")
 
 
 def _write_state(cluster: Cluster, started: str) -> None:

@@ -16,8 +16,9 @@ import httpx
 import pytest
 
 from parallelrun.background.lock import is_locked
-from parallelrun.background.state import BackgroundCluster, lock_file, running, state_file
+from parallelrun.background.state import BackgroundCluster, lock_file, requested_nodes_file, running, state_file
 from parallelrun.embedded.kept_token import token_file
+from parallelrun_core.service.state_folder import state_folder
 from parallelrun_core.store.connection import RedisError, connect
 from tests.integration.client.conftest import processes_about, wait_until_gone
 
@@ -115,6 +116,31 @@ def test_a_killed_background_process_leaves_nothing_and_can_be_replaced_at_once(
     assert code == 0, stderr
     assert is_locked(lock_file())
     assert parallelrun("node", "list", "-o", "name")[1] == "node1\n"
+
+
+def test_a_request_for_nodes_that_cannot_be_read_ends_no_cluster(home: Path) -> None:
+    state_folder().mkdir(parents=True, exist_ok=True)
+    requested_nodes_file().write_text("5")  # of an earlier cluster, which was killed
+    assert parallelrun("up", "--port", "0", "--processes", "1", "--root", str(home))[0] == 0
+    cluster, log = running(), state_folder() / "cluster.log"
+    assert cluster is not None
+
+    def refused(times: int) -> None:
+        os.kill(cluster.pid, signal.SIGUSR1)
+        deadline = time.monotonic() + 60
+        while log.read_text().count("no nodes were added") < times:
+            assert is_locked(lock_file()), log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.05)
+
+    refused(1)
+    requested_nodes_file().write_text("")
+    refused(2)
+    assert running() == cluster
+    assert parallelrun("up", "--nodes", "2")[0] == 0
+    assert sorted(parallelrun("node", "list", "-o", "name")[1].split()) == ["node1", "node2"]
+    assert parallelrun("down")[0] == 0
+    assert not requested_nodes_file().exists()
 
 
 def test_a_browser_stays_signed_in_when_a_cluster_is_stopped_and_started_again(home: Path, tmp_path: Path) -> None:
