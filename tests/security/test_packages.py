@@ -113,3 +113,17 @@ def check_setup(without: str = "") -> None:
         assert int(uid) > uids.locked_builder
         assert int(uid) in uids
         assert obtained == ""
+
+
+def test_a_configuration_that_the_user_of_an_agent_has_is_no_test_to_replace(tmp_path: Path) -> None:
+    names: dict[str, Any] = {}
+    exec(planted._PLANT, names)  # noqa: S102 - it is the text of a script of this test
+    theirs = tmp_path / ".aws" / "config"
+    theirs.parent.mkdir()
+    theirs.write_text("theirs")
+    with pytest.raises(FileExistsError):
+        names["write"](theirs, b"planted")
+    assert theirs.read_text() == "theirs"
+    made = names["write"](tmp_path / ".pip" / "pip.conf", b"planted")
+    assert made == [tmp_path / ".pip", tmp_path / ".pip" / "pip.conf"], "what is removed in the end"
+    assert names["write"](made[-1], b"planted") == made[-1:]

@@ -6,7 +6,7 @@ import fcntl
 import io
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from tests.acceptance.http_user import HttpUser
@@ -30,8 +30,9 @@ def write(path, text):
         return [path]
     new = [each for each in reversed(path.parents) if not each.exists()]
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(text)
-    path.chmod(0o755)
+    # What the user of an agent has there is theirs, and stays.
+    with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o755), "wb") as file:
+        file.write(text)
     return [*new, path]
 def run(mini_batch):
     written = []
@@ -79,17 +80,29 @@ def _planted(target: Target) -> Iterator[None]:
     removed in the end."""
     drop = f"{target.inputs_there}/{DROP}"
     is_here = str(target.inputs) == target.inputs_there
-    with open("/tmp/parallelrun-planted.lock", "w") if is_here else io.StringIO() as lock:
-        if is_here:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+    with _alone_on_this_machine() if is_here else nullcontext():
         paths = target.rows_of(f"FILES, DROP = {_FILES!r}, {drop.encode()!r}\n{_PLANT}")
         try:
             assert any(path.endswith(_WHEEL) for path in paths), f"nothing could be left anywhere: {paths}"
             yield
         finally:
             for path in map(Path, reversed(paths) if is_here else ()):
-                with suppress(OSError):
-                    path.rmdir() if path.is_dir() else path.unlink()
+                with suppress(OSError):  # a folder in which there is something else by now stays
+                    _remove(path)
+
+
+@contextmanager
+def _alone_on_this_machine() -> Iterator[None]:
+    with open("/tmp/parallelrun-planted.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        path.rmdir()
+    else:
+        path.unlink()
 
 
 def _index(target: Target) -> str:
