@@ -27,12 +27,13 @@ def variables(url: str, token: str) -> dict[str, str]:
     Raises:
         ParallelRunError: the URL is none, or the front doesn't start.
     """
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    server = _server_of(url)
+    if server is None:
         raise ParallelRunError(f"{url!r} is no URL of a server.")
+    scheme, host, port = server
     base, more = url.rstrip("/"), {}
-    if parts.scheme == "http":
-        front = fronts.start(parts.hostname, parts.port or 80)
+    if scheme == "http":
+        front = fronts.start(host, port)
         base, more = f"https://127.0.0.1:{front.port}", {"REQUESTS_CA_BUNDLE": front.bundle, **_beside_proxies()}
     return {
         "AZUREML_DEV_URL_MFE": f"{base}/azure",
@@ -48,8 +49,18 @@ def variables(url: str, token: str) -> dict[str, str]:
 
 def stop(url: str) -> bool:
     """Stop the front of a server; False if there was none."""
-    parts = urlsplit(url)
-    return bool(parts.hostname) and fronts.stop(parts.hostname or "", parts.port or 80)
+    server = _server_of(url)
+    return server is not None and fronts.stop(*server[1:])
+
+
+def _server_of(url: str) -> tuple[str, str, int] | None:
+    """Scheme, host and port of a server; None: the URL names none."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or 80
+    except ValueError:  # a port that there can't be, or half an address
+        return None
+    return (parts.scheme, parts.hostname, port) if parts.scheme in ("http", "https") and parts.hostname else None
 
 
 def write_config(folder: Path) -> Path:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from parallelrun_core.storage.interface import Version
-from parallelrun_core.storage.objects.trouble import NotAllowed
+from parallelrun_core.storage.objects.trouble import NotAllowed, StoreError
 from parallelrun_core.storage.objects.web import web_get, web_version
 from parallelrun_core.untrusted.connecting import AddressRefused, connect_checked, refusal_to_read
 
@@ -109,6 +109,15 @@ def test_a_name_that_leads_to_this_machine_is_not_asked(monkeypatch: pytest.Monk
             with suppress(OSError):  # what is not refused is found by who was reached
                 ask()
     assert reached == []
+
+
+def test_a_proxy_that_is_no_url_is_told_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("https_proxy", "http://user:secret@proxy:99999")
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(StoreError, match="https_proxy is no URL") as told:
+        web_version("https://example.org/x")
+    assert "secret" not in str(told.value)
 
 
 def test_a_refusal_says_where_a_name_leads(monkeypatch: pytest.MonkeyPatch) -> None:

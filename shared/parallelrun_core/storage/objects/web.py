@@ -324,8 +324,12 @@ def _connected(parts: UrlParts, url: str) -> HTTPConnection:
         return _TlsConnection(host, port or 443, timeout=_ANSWER_S)
     if is_literal_of(host, Reach.MACHINE):  # of names, the proxy must know where they may lead
         raise AddressRefused(errno.EACCES, f"{host} is an address where only machines themselves have business")
-    through = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
-    connection = HTTPSConnection(str(through.hostname), through.port or 3128, timeout=_ANSWER_S, context=_tls())
+    try:
+        through = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+        proxy_port = through.port or 3128
+    except ValueError:  # which may repeat a password
+        raise StoreError(errno.EINVAL, "the proxy in https_proxy is no URL of a server", url) from None
+    connection = HTTPSConnection(str(through.hostname), proxy_port, timeout=_ANSWER_S, context=_tls())
     connection.set_tunnel(host, port or 443, headers=_proxy_headers(through.username, through.password))
     return connection
 
