@@ -5,7 +5,7 @@ there are two ways here:
 
     multipart.py    S3: completing the upload itself names the condition. It is there under its name or not at all
     s3.py           the clients for it
-    copy_then_rename.py
+    copy_then_delete.py
                     the others: uploaded under another name, then copied by the store itself if the name is free, which
                     costs it nothing within one account or bucket
 
@@ -23,7 +23,7 @@ from parallelrun_core.storage.objects.address import address_of
 from parallelrun_core.storage.objects.clients import client_of
 from parallelrun_core.storage.objects.meters import metered
 from parallelrun_core.storage.objects.trouble import in_plain_words
-from parallelrun_core.storage.objects.uploads import copy_then_rename, multipart, s3
+from parallelrun_core.storage.objects.uploads import copy_then_delete, multipart, s3
 from parallelrun_core.storage.objects.uploads.parts import MAX_PARTS, requests_for
 
 _PART_BYTES: Final = 8 << 20
@@ -36,7 +36,7 @@ def create(url: str, owner: str) -> NewFile:
     if s3.is_s3(address):
         upload = multipart.MultipartObject(url, address, owner)
     else:
-        upload = copy_then_rename.ObjectBeside(url, address, owner)
+        upload = copy_then_delete.ObjectBeside(url, address, owner)
     return upload
 
 
@@ -56,7 +56,7 @@ def put(url: str, file: BinaryIO, size_bytes: int) -> None:
 
 def replace(source_url: str, target: str) -> None:
     source, where = address_of(source_url), address_of(target)
-    way = multipart if s3.is_s3(source) else copy_then_rename
+    way = multipart if s3.is_s3(source) else copy_then_delete
     way.replace(target, source, where)
 
 
@@ -64,7 +64,7 @@ def unfinished(url: str, owner: str) -> Sequence[str]:
     address = address_of(url)
     if s3.is_s3(address):
         return multipart.unfinished(address)
-    return copy_then_rename.unfinished(address, owner)
+    return copy_then_delete.unfinished(address, owner)
 
 
 def discard(names: Sequence[str]) -> None:
@@ -72,4 +72,4 @@ def discard(names: Sequence[str]) -> None:
         if multipart.is_upload(name):
             multipart.abort(name)
         else:
-            copy_then_rename.remove(name)
+            copy_then_delete.remove(name)

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Container
 from typing import Final
 
-from parallelrun_core.storage.objects.address import Address
+from parallelrun_core.storage.objects.address import Address, address_of
 from parallelrun_core.storage.objects.clients import client_of
 from parallelrun_core.storage.objects.meters import metered
 from parallelrun_core.storage.objects.trouble import Missing, Taken, in_plain_words, taken
@@ -42,6 +42,8 @@ class ObjectBeside:
         return self
 
     def __exit__(self, *_: object) -> None:
+        # What was not written to its end is no object, and obstore can't abort it: the store drops it by its rule for
+        # incomplete uploads, which docs/storage.md asks for.
         if self._is_written:
             remove(f"{self._address.store}/{self._beside}")
 
@@ -107,8 +109,6 @@ def replace(url: str, source: Address, target: Address) -> None:
 def remove(url: str) -> None:
     """Remove one of `unfinished`; one that is gone is ignored."""
     import obstore
-
-    from parallelrun_core.storage.objects.address import address_of
 
     address = address_of(url)
     try:
