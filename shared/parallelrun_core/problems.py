@@ -40,8 +40,18 @@ def closest(name: object, names: Iterable[str], *, cutoff: float = 0.6) -> str:
 
 def did_you_mean(name: object, names: Iterable[str], otherwise: str = "") -> str:
     """Return the question whether one of the names that there are was meant; `otherwise` if none looks like it."""
-    close = closest(name, names)
-    return f"did you mean {close!r}?" if close else otherwise
+    return was_meant(closest(name, names)) or otherwise
+
+
+def was_meant(name: str) -> str:
+    """Return the question whether this was meant; empty if it is nothing."""
+    return f"did you mean {name!r}?" if name else ""
+
+
+def another_name(name: str, pointer: str = "/name") -> Problem:
+    """Return what is wrong with a document that calls itself another name than it must have."""
+    hint = "leave it out, or change one of them"
+    return Problem(pointer=pointer, message=f"it is another name than {name!r}", hint=hint)
 
 
 @dataclass
@@ -117,7 +127,7 @@ def validated(
     if name:
         fields.setdefault("name", name)
         if fields["name"] != name:
-            raise InvalidInput.at("/name", f"it is another name than {name!r}", "leave it out, or change one of them")
+            raise InvalidInput(problems=(another_name(name),))
     try:
         return model.model_validate(fields)
     except ValidationError as error:

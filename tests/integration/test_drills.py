@@ -181,7 +181,7 @@ for url in ("mare://tycho/dust.csv", "dust://tycho/dust.csv"):
     keys = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
     written = edited("a kind of object store, or a scheme of URLs").run("-c", program, **keys)
     assert written.splitlines() == [
-        "S3Store", "Did you mean 'moon://tycho/dust.csv'?", "mare://tycho True True", "dust://tycho False False",
+        "S3Store", "did you mean 'moon://tycho/dust.csv'?", "mare://tycho True True", "dust://tycho False False",
     ]  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from parallelrun_core.azure.named import named_input
 from parallelrun_core.azure.scope import LATER, STAND_IN, Fields, Later, PipelineScope
 from parallelrun_core.azure.v2_models import LITERAL_TYPES, MODEL_TYPES, GivenInput
 from parallelrun_core.errors import InvalidInput, NotFound
-from parallelrun_core.problems import did_you_mean
+from parallelrun_core.problems import did_you_mean, was_meant
 from parallelrun_core.spec.data_defaults import ADDITIONS
 from parallelrun_core.spec.expressions import (
     is_expression,
@@ -53,7 +53,7 @@ def _explain(expression: str, kind: str, pointer: str, findings: Findings) -> No
         message = f"{expression!r} is the output of another step, and there is no other step"
         findings.wrong(pointer, message, "run that step first, and give the path of its output")
     elif expression.startswith("inputs."):
-        findings.wrong(pointer, f"{expression!r} names the step's own input here", f"did you mean parent.{expression}?")
+        findings.wrong(pointer, f"{expression!r} names the step's own input here", was_meant(f"parent.{expression}"))
     else:
         findings.wrong(pointer, f"{expression!r} cannot be resolved here", hint)
 

@@ -21,7 +21,7 @@ from parallelrun_core.endpoints.records import NAME_PATTERN, PLACE, Slot
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.intake.reading import Reading, read_job
 from parallelrun_core.names.assets import Names
-from parallelrun_core.problems import validated
+from parallelrun_core.problems import At, Problems, another_name, validated
 from parallelrun_core.spec.pipeline_steps import later_path
 from parallelrun_core.spec.problems import problem_of
 from parallelrun_core.untrusted.document import load_document
@@ -32,6 +32,8 @@ _NAMED: Final = "azureml:"
 
 
 class EndpointDocument(Strict):
+    """The fields of an endpoint's document, as Azure ML has them."""
+
     schema_: Any = Field(default=None, alias="$schema")
     name: str | None = None
     display_name: str | None = None
@@ -75,16 +77,19 @@ def read_endpoint(document: object, *, name: str = "") -> EndpointReading:
         name: what it must be called; then the document need not say so.
 
     Raises:
-        InvalidInput: with one problem for each wrong field.
+        InvalidInput: with one problem for each field of a wrong type, or else for each that is wrong otherwise.
     """
     if not isinstance(document, dict):
         raise InvalidInput.at("", "the document of an endpoint is a mapping")
     endpoint_document = validated(EndpointDocument, document, problem_of=problem_of)
-    unknown = set(endpoint_document.defaults or {}) - {"deployment_name"}
-    if unknown:
-        raise InvalidInput.at(f"/defaults/{sorted(unknown)[0]}", "unknown field", "deployment_name is known")
+    problems = Problems()
+    for field_name in endpoint_document.defaults or {}:
+        if field_name != "deployment_name":
+            problems.wrong(f"/defaults/{field_name}", "unknown field", "deployment_name is known")
+    called = _gathered_name(endpoint_document.name, name, At("/name", problems))
+    problems.check()
     return EndpointReading(
-        name=checked_name(endpoint_document.name, name, "/name"),
+        name=called,
         display_name=endpoint_document.display_name or "",
         description=endpoint_document.description or "",
         tags=endpoint_document.tags or {},
@@ -103,12 +108,16 @@ def read_deployment(
         names: where names of assets are looked up.
 
     Raises:
-        InvalidInput: with one problem for each wrong field.
+        InvalidInput: with one problem for each wrong field of its own, or else for each of its job.
     """
     if not isinstance(document, dict):
         raise InvalidInput.at("", "the document of a deployment is a mapping")
-    called = checked_name(document.get("name"), name, "/name")
-    endpoint_name = checked_name(document.get("endpoint_name"), endpoint, "/endpoint_name")
+    problems = Problems()
+    called = _gathered_name(document.get("name"), name, At("/name", problems))
+    endpoint_name = _gathered_name(document.get("endpoint_name"), endpoint, At("/endpoint_name", problems))
+    tags = {} if document.get("tags") is None else document["tags"]
+    At("/tags", problems).is_of(tags, dict, "a mapping")
+    problems.check()
     document = {**document, "name": called, "endpoint_name": endpoint_name}
     if is_of_pipeline(document):
         slots = _slots(document, folder, names)
@@ -116,12 +125,11 @@ def read_deployment(
     else:
         slots, places = {}, {DATA: {"path": _path(DATA)}}
     reading = read_job(invoked(document, inputs=places), folder=folder, names=names)
-    description, tags = document.get("description"), document.get("tags")
     return DeploymentReading(
         name=called,
         endpoint=endpoint_name,
-        description=str(description or ""),
-        tags={str(key): str(value) for key, value in tags.items()} if isinstance(tags, dict) else {},
+        description=str(document.get("description") or ""),
+        tags={str(key): str(value) for key, value in tags.items()},
         reading=reading,
         slots=slots,
     )
@@ -133,25 +141,32 @@ def checked_name(document_name: object, expected_name: str, pointer: str) -> str
     Raises:
         InvalidInput: it isn't, or is another one than it must be.
     """
+    problems = Problems()
+    called = _gathered_name(document_name, expected_name, At(pointer, problems))
+    problems.check()
+    return called
+
+
+def _gathered_name(document_name: object, expected_name: str, at: At) -> str:
+    """A name, as `checked_name` says; what is wrong with it becomes a problem of its place."""
     called = document_name if document_name is not None else expected_name
     if not isinstance(called, str) or not re.fullmatch(NAME_PATTERN, called):
-        raise InvalidInput.at(pointer, f"must be {_NAME}" if called else "this field is required")
-    if expected_name and called != expected_name:
-        raise InvalidInput.at(
-            pointer, f"it is another name than {expected_name!r}", "leave it out, or change one of them"
-        )
-    return called
+        at.wrong(f"must be {_NAME}" if called else "this field is required")
+    elif expected_name and called != expected_name:
+        at.problems.problems.append(another_name(expected_name, at.pointer))
+    return str(called)
 
 
 def _slots(document: Mapping[str, Any], folder: Path | None, names: Names | None) -> dict[str, Slot]:
     """Return what an invocation of a pipeline gives: its inputs that are data or texts. Numbers are those of the
     document."""
-    declared = _declared(document, folder, names)
-    values = document.get("inputs") if isinstance(document.get("inputs"), dict) else {}
+    inputs = document.get("inputs")
+    values = inputs if isinstance(inputs, dict) else {}
     slots = {}
-    for name, one in declared.items():
-        default = values.get(name, one.get("path", one.get("default"))) if values is not None else None
-        default = default.get("path") if isinstance(default, dict) else default
+    for name, one in _declared(document, folder, names).items():
+        default = values[name] if name in values else one.get("path", one.get("default"))
+        if isinstance(default, dict):
+            default = default.get("path")
         kind = str(one.get("type", "uri_folder"))
         if kind in _DATA_TYPES or kind == "string":
             slots[name] = Slot(type=kind, default=None if default is None else str(default))
@@ -165,7 +180,7 @@ def _slots(document: Mapping[str, Any], folder: Path | None, names: Names | None
 
 def _declared(document: Mapping[str, Any], folder: Path | None, names: Names | None) -> dict[str, dict[str, Any]]:
     """The inputs of the pipeline: those that its component declares, or that its job definition has."""
-    pipeline = document.get("component", document.get("job_definition"))
+    pipeline = document.get("component") or document.get("job_definition")
     if isinstance(pipeline, str) and pipeline.startswith(_NAMED) and names is not None:
         pipeline = names.asset("component", pipeline).content["document"]
     elif isinstance(pipeline, str) and folder is not None:

@@ -26,7 +26,7 @@ from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.intake.prepared import JOB_ID, TRIGGER_TIME
 from parallelrun_core.intake.reading import Reading, read_job
 from parallelrun_core.names.assets import Names
-from parallelrun_core.problems import validated
+from parallelrun_core.problems import another_name, validated
 from parallelrun_core.schedules.records import NAME_PATTERN
 from parallelrun_core.schedules.trigger import read_trigger
 from parallelrun_core.schedules.trigger_base import Trigger
@@ -115,7 +115,7 @@ def _checked(document: object, name: str) -> ScheduleDocument:
     if not re.fullmatch(NAME_PATTERN, called):
         raise InvalidInput.at("/name", _NAME if called else "this field is required")
     if name and called != name:
-        raise InvalidInput.at("/name", f"it is another name than {name!r}", "leave it out, or change one of them")
+        raise InvalidInput(problems=(another_name(name),))
     return schedule_document
 
 

@@ -10,7 +10,7 @@ from typing import Final
 from zoneinfo import ZoneInfo, available_timezones
 
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.problems import closest
+from parallelrun_core.problems import closest, was_meant
 
 _UTC_NAMES: Final = frozenset({"utc", "etc/utc", "z", "coordinated universal time"})
 
@@ -59,5 +59,5 @@ def _zone(key: str) -> ZoneInfo | None:
 def _hint(plain: str, names: set[str]) -> str:
     zone_names = {each.lower(): each for each in names} | {each: each.title() for each in windows_zones()}
     close = closest(plain, zone_names)
-    suggestion = f"did you mean {zone_names[close]!r}? " if close else ""
+    suggestion = was_meant(zone_names[close]) + " " if close else ""
     return f"{suggestion}names are as 'Europe/Berlin', 'UTC', or as Azure ML's 'W. Europe Standard Time'"

@@ -19,6 +19,7 @@ from pydantic_core import PydanticCustomError
 
 from parallelrun_core.described import Strict
 from parallelrun_core.names.assets import NAME_PATTERN
+from parallelrun_core.problems import was_meant
 from parallelrun_core.storage.location import datastore_of
 from parallelrun_core.storage.supported import supported_path
 
@@ -276,8 +277,7 @@ def _mini_batch_size(value: Any) -> int | str | None:
     try:
         size = MiniBatchSize.parse(value)  # type: ignore[arg-type]  # a float is refused there, with the reason
     except ValueError as error:
-        suggestion = size_meant(str(value))
-        context = {"message": str(error), "hint": f"did you mean {suggestion!r}?" if suggestion else ""}
+        context = {"message": str(error), "hint": was_meant(size_meant(str(value)))}
         raise PydanticCustomError("mini_batch_size", "{message}", context) from None
     if size.unit == "rows":
         return f"rows:{size.number}"

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from parallelrun_core.problems import closest
+from parallelrun_core.problems import closest, was_meant
 from parallelrun_core.storage.location import DATASTORE, LOCAL, location_of
 from parallelrun_core.storage.schemes import OBJECT_KINDS, OBJECT_SCHEMES, SCHEMES
 from parallelrun_core.storage.url_flaws import flaw_of
@@ -43,8 +43,8 @@ def supported_path(text: str, *, is_written: bool = False) -> str:
         if location.kind not in (LOCAL, DATASTORE) and (flaw := flaw_of(location.path)):
             raise ValueError(flaw)
         return location.path
-    suggestion = _meant(text)
-    question = f". Did you mean {suggestion[:200]!r}?" if suggestion else ""
+    suggestion = was_meant(_meant(text)[:200])
+    question = f"; {suggestion}" if suggestion else ""
     can, instead = ("written to", "name one of these, and copy what is there afterwards")
     if not is_written:
         can, instead = ("read", "copy the data to one of these")

@@ -196,5 +196,5 @@ def test_a_profile_that_is_not_there_is_told_in_words(monkeypatch: pytest.Monkey
     ],
 )
 def test_what_was_probably_meant_is_said(text: str, meant: str) -> None:
-    with pytest.raises(ValueError, match=f"Did you mean '{meant}'"):
+    with pytest.raises(ValueError, match=f"did you mean '{meant}'"):
         supported_path(text)

@@ -1,0 +1,46 @@
+"""What is wrong with the document of an endpoint or a deployment is said all at once, and nothing of it is dropped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from parallelrun_core.endpoints.document import read_deployment, read_endpoint
+from parallelrun_core.errors import InvalidInput
+
+STEP = {
+    "type": "command",
+    "command": "echo ${{inputs.word}}",
+    "environment": "azureml:e@latest",
+    "inputs": {"word": "${{parent.inputs.word}}"},
+}
+PIPELINE = {"type": "pipeline", "inputs": {"word": "hello"}, "jobs": {"say": STEP}}
+DEPLOYMENT: dict[str, Any] = {"type": "pipeline", "name": "blue", "endpoint_name": "iris", "job_definition": PIPELINE}
+
+
+def pointers(told: pytest.ExceptionInfo[InvalidInput]) -> list[str]:
+    return [problem.pointer for problem in told.value.problems]
+
+
+def test_all_that_is_wrong_with_an_endpoint_is_told() -> None:
+    with pytest.raises(InvalidInput) as told:
+        read_endpoint({"name": "a b", "defaults": {"deployment": "x", "name": "y"}})
+    assert pointers(told) == ["/defaults/deployment", "/defaults/name", "/name"]
+
+
+def test_all_that_is_wrong_with_a_deployment_is_told() -> None:
+    with pytest.raises(InvalidInput) as told:
+        read_deployment({**DEPLOYMENT, "name": "a b", "tags": ["x"]}, endpoint="other")
+    assert pointers(told) == ["/name", "/endpoint_name", "/tags"]
+    assert told.value.problems[1].message == "it is another name than 'other'"
+
+
+def test_a_component_that_is_null_is_none() -> None:
+    reading = read_deployment({**DEPLOYMENT, "component": None, "tags": None})
+    assert (reading.tags, reading.slots["word"].default) == ({}, "hello")
+
+
+def test_inputs_of_a_deployment_are_the_defaults_of_its_invocations() -> None:
+    assert read_deployment({**DEPLOYMENT, "inputs": {"word": "there"}}).slots["word"].default == "there"
+    assert read_deployment({**DEPLOYMENT, "inputs": None}).slots["word"].default == "hello"
