@@ -72,7 +72,7 @@ class Wires:
 
     inputs: list[tuple[Any, Input]]
     outputs: dict[StepData, str]
-    """What it writes, and what the output is called: by its own name, or by its number."""
+    """Outputs of the step and their names: the output's own one, or `output_` and its number."""
     arguments: list[Any]
 
     @classmethod

@@ -32,7 +32,7 @@ _POLL_EVERY_S: Final = 0.05
 
 
 class ClusterRequest(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
-    """What the background process is to start."""
+    """Services that the background process starts, and how."""
 
     answer_fd: int
     """The open file to which it says what has come of it."""

@@ -33,7 +33,7 @@ class Revision(msgspec.Struct, kw_only=True, frozen=True):
     is_enabled: bool
     trigger: dict[str, Any]
     missed: Missed
-    """What becomes of times at which no master ran: one job is made up for all of them, or none."""
+    """Policy for times at which no master ran: one job is made up for all of them, or none."""
     may_overlap: bool
     """True if a job is made while an earlier one has not ended."""
     display_name: str = ""

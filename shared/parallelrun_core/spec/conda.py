@@ -137,7 +137,7 @@ def _requirement(entry: str) -> list[str]:
 
 
 class _Packages(NamedTuple):
-    """What differs between conda and PyPI by name."""
+    """Names of packages that differ between conda and PyPI."""
 
     not_needed: frozenset[str]
     only_conda: frozenset[str]

@@ -19,7 +19,7 @@ class Unfit(Exception):
 
 
 class ProcessState(NamedTuple):
-    """What imports of a process may leave changed."""
+    """State of a process that its imports may leave changed."""
 
     descriptors: set[str]
     """Each open descriptor, with what it leads to."""

@@ -41,7 +41,7 @@ async def list_endpoints(request: Request, facade: FacadeOf) -> Response:
 
 @router.get(_ENDPOINT)
 async def get_endpoint(name: str, request: Request, facade: FacadeOf) -> Response:
-    """One batch endpoint."""
+    """Return a batch endpoint."""
     return answer(_endpoint_answer(request, await run_sync(facade.context.endpoints.get, name)))
 
 
@@ -85,7 +85,7 @@ async def list_deployments(name: str, request: Request, facade: FacadeOf) -> Res
 
 @router.get(_DEPLOYMENT)
 async def get_deployment(name: str, deployment: str, request: Request, facade: FacadeOf) -> Response:
-    """One deployment, as its client has sent it."""
+    """Return a deployment, as its client has sent it."""
     batch_deployment = await run_sync(facade.context.endpoints.deployment, name, deployment)
     return answer(await run_sync(_deployment_answer, facade, request, batch_deployment))
 

@@ -43,7 +43,7 @@ async def put_schedule(name: str, request: Request, facade: FacadeOf) -> Respons
 
 @router.get("/schedules/{name}")
 async def get_schedule(name: str, request: Request, facade: FacadeOf) -> Response:
-    """One schedule, as its client has sent it, or as one would have."""
+    """Return a schedule, as its client has sent it, or as one would have."""
     revision = await run_sync(facade.context.schedules.store.get, name)
     return answer(await run_sync(_answer_of, facade, scope_of(request), name, revision))
 
