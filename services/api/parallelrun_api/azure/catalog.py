@@ -110,7 +110,7 @@ class FacadeAssets:
         return {**_CURATED, "version": version}
 
     def _archived_or_not(self, kind: str, name: str, record: dict[str, Any]) -> dict[str, Any]:
-        """Properties that a client has sent, archived if the asset is: others than clients of this facade archive and restore."""
+        """Properties that a client has sent, archived if the asset is: the command line archives assets, too."""
         if kind in SHARED:
             with suppress(NotFound):
                 return _with_archived(record, self._assets.get(SHARED[kind], name, record["version"]).archived)
