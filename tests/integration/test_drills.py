@@ -172,7 +172,7 @@ print(type(client_of(address_of(url).store)).__name__)
 try:
     supported_path("mooon://tycho/dust.csv")
 except ValueError as error:
-    print(str(error).rpartition(". ")[2])
+    print(str(error).rpartition("; ")[2])
 for url in ("mare://tycho/dust.csv", "dust://tycho/dust.csv"):
     address = address_of(supported_path(url))
     assert storage_of(url) is storage_of("s3://b/k")
