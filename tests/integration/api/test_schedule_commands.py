@@ -72,7 +72,7 @@ def test_from_a_file_to_a_job_and_back(documents: Path, root: Path, capsys: pyte
     assert told.out == "nightly\n"
     assert "next: 20" in told.err
     assert main(["schedule", "list"]) == 0
-    assert "every 1 day, hours: [4, 5], minutes: [0] (Pacific Standard Time)" in capsys.readouterr().out
+    assert "every day; hours: 4, 5; minutes: 0 (Pacific Standard Time)" in capsys.readouterr().out
     assert main(["schedule", "disable", "nightly"]) == 0
     assert main(["schedule", "trigger", "nightly"]) == 0
     job_id = capsys.readouterr().out.strip()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.schedules.trigger import as_document, occurrences, parsed_trigger, read_trigger
+from parallelrun_core.schedules.trigger import as_document, described, occurrences, parsed_trigger, read_trigger
 from parallelrun_core.schedules.zones import windows_zones, zone_named
 
 AT_ONE = {"hours": 1, "minutes": 0}
@@ -152,3 +152,19 @@ def test_utc_needs_no_data_of_time_zones(monkeypatch: pytest.MonkeyPatch) -> Non
     assert zone_named("utc") is UTC
     with pytest.raises(InvalidInput, match="the server has no data of time zones"):
         zone_named("Europe/Berlin")
+
+
+@pytest.mark.parametrize(
+    "document, words",
+    [
+        (recurrence("day", 1), "every day (UTC)"),
+        (recurrence("day", 2), "every 2 days (UTC)"),
+        (
+            recurrence("week", 1, schedule={"hours": [4, 5], "week_days": ["monday"]}),
+            "every week; hours: 4, 5; week days: monday (UTC)",
+        ),
+        ({"type": "cron", "expression": "0 1 * * *", "time_zone": "Europe/Berlin"}, "0 1 * * * (Europe/Berlin)"),
+    ],
+)
+def test_a_trigger_is_told_in_words(document: dict[str, Any], words: str) -> None:
+    assert described(as_document(read_trigger(document, created=MADE))) == words

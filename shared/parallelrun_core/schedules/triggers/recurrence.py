@@ -56,6 +56,7 @@ class RecurrenceTrigger(Trigger):
 
     def due(self, zone: tzinfo, first: datetime, last: datetime | None, pointer: str) -> Occurrences:
         pattern = self.pattern or RecurrencePattern()
+        # Not in the model: `read_trigger` asks when it is due, so a document is refused with the place of each number.
         _check_pattern(self.frequency, pattern, f"{pointer}/schedule")
         if self.frequency in _UNITS:
             return ByTheTime(first, _UNITS[self.frequency] * self.interval, last)
@@ -63,9 +64,9 @@ class RecurrenceTrigger(Trigger):
 
     def describe(self) -> str:
         times = self.pattern.model_dump(mode="json", exclude_defaults=True) if self.pattern else {}
-        return ", ".join(
-            [f"every {self.interval} {self.frequency}", *(f"{name}: {value}" for name, value in times.items())]
-        )
+        often = f"every {self.frequency}" if self.interval == 1 else f"every {self.interval} {self.frequency}s"
+        listed = (f"{name.replace('_', ' ')}: {', '.join(map(str, values))}" for name, values in times.items())
+        return "; ".join([often, *listed])
 
 
 def _recurrence(trigger: RecurrenceTrigger, pattern: RecurrencePattern, start: datetime) -> Recurrence:
@@ -76,7 +77,7 @@ def _recurrence(trigger: RecurrenceTrigger, pattern: RecurrencePattern, start: d
     if trigger.frequency == "month" and not week_days and not month_days:
         month_days = frozenset({start.day})
     return Recurrence(
-        frequency=trigger.frequency,  # type: ignore[arg-type]
+        frequency=trigger.frequency,  # type: ignore[arg-type]  # minutes and hours are by the time, not by the clock
         interval=trigger.interval,
         first=start.date(),
         hours=tuple(sorted(set(pattern.hours))) or (start.hour,),
