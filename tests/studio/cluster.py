@@ -25,6 +25,10 @@ def run(mini_batch):
     time.sleep(0.2 if number % 23 == 0 else 0.06)
     return [str(each) for each in mini_batch]
 """
+LONG: Final = f"""{GOOD}
+def init():
+    time.sleep(1.5)  # use is recorded of a node that works for a job for longer than a second
+"""
 BROKEN: Final = f"""
 def run(mini_batch):
     if "3.txt" in str(mini_batch[0]):
@@ -113,7 +117,7 @@ def studio() -> Iterator[Studio]:
             GOOD,
             {
                 "prepare": command,
-                "score": {**score, "after": ["prepare"]},
+                "score": {**score, "script": LONG, "after": ["prepare"]},
                 "check": {**command, "after": ["prepare"]},
                 "report": {**command, "after": ["score", "check"]},
             },

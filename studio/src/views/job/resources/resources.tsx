@@ -35,8 +35,8 @@ export function Resources({ job, live }: TabProps): JSX.Element {
         if (!nodes.length)
           return (
             <Empty>
-              Nothing is recorded. The setting <code>resource_monitor_interval</code> says how often it is; a value of 0
-              turns it off.
+              Nothing is recorded of a node that has worked for a job for less than a second. The setting{" "}
+              <code>resource_monitor_interval</code> says how often it is; a value of 0 turns it off.
             </Empty>
           );
         const asked = place.value.query.get("node");
