@@ -246,7 +246,7 @@ class Cluster:
             acl=folder.users,
             login=(Role.API, self._redis_secrets[Role.API]),
         )
-        supervisor.start([redis_service(server, locks=(lock.fd, folder.fd))])
+        supervisor.start([redis_service(server, may_forget=self._may_forget, locks=(lock.fd, folder.fd))])
         while not server.wait(0.5):
             self._check(supervisor, deadline, [REDIS])
         return server.url

@@ -102,10 +102,11 @@ def _secrets_folder() -> list[str]:
     return list(_absolute(os.environ, _SECRETS_DIR).values())
 
 
-def redis_service(server: RedisServer, *, locks: tuple[int, ...] = ()) -> Service:
+def redis_service(server: RedisServer, *, may_forget: bool = False, locks: tuple[int, ...] = ()) -> Service:
     """The Redis server, which is stopped last: the others need it until they have ended.
 
     Args:
+        may_forget: nobody reads its data again, so it needs no time to end; it heeds a signal twice a second only.
         locks: descriptors of locks on its folders, which it holds until it has ended, even if its owner ends before it.
     """
     return Service(
@@ -114,6 +115,7 @@ def redis_service(server: RedisServer, *, locks: tuple[int, ...] = ()) -> Servic
         # Newer servers refuse to start with a locale that the machine doesn't have.
         environment={**_clean(os.environ), "LC_ALL": "C"},
         stage=1,
+        stop_s=0.0 if may_forget else Service.stop_s,
         fds=locks,
     )
 
