@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
 
 from parallelrun_core.ids import new_job_id
-from parallelrun_core.store.rq.entries import LEAD, EntryKind, queue
-from parallelrun_core.store.rq.wake import ask_for_leader
+from parallelrun_core.store.rq.entries import LEAD, REMEMBER_FAILED_S, EntryKind, queue
+from parallelrun_core.store.rq.wake import ask_for_concatenation, ask_for_leader, has_concatenation_failed
 from tests.redis_server import with_this_process
 
 if TYPE_CHECKING:
@@ -262,6 +262,59 @@ def check_death(redis: Redis, redis_url: str, home: Path, text: str = "") -> Non
         wait_until(lambda: len(ran(home)) == 3 and not redis.exists(f"rq:job:of-{third}"))
         assert redis.hget(f"rq:job:of-{second}", "status") == b"failed"
         assert not redis.exists(f"rq:job:of-{first}")
+
+
+OF_CONCATENATOR = NEXT.replace('EntryKind("entries", "sleep")', "CONCATENATE").replace(
+    "import EntryKind", "import CONCATENATE"
+)
+
+
+def test_an_output_that_takes_hours_after_another_one_has_failed_if_its_process_dies(
+    redis: Redis, redis_url: str, tmp_path: Path
+) -> None:
+    first, second = new_job_id(), new_job_id()
+    for job_id in (first, second):
+        ask_for_concatenation(redis, job_id, attempt="1")
+    (tmp_path / f"entry.{first}").touch()
+    with going_on(redis_url, tmp_path, OF_CONCATENATOR):
+        wait_until(lambda: len(ran(tmp_path)) == 2)
+        remembered_s = redis.ttl(f"rq:job:concatenate-{second}-1")
+        assert remembered_s == -1 or remembered_s > 24 * REMEMBER_FAILED_S
+        psutil.Process(ran(tmp_path)[1][0]).kill()
+        wait_until(lambda: has_concatenation_failed(redis, second, attempt="1"))
+    assert 0 < redis.ttl(f"rq:job:concatenate-{second}-1") <= REMEMBER_FAILED_S
+
+
+def test_an_entry_that_is_asked_for_again_while_it_runs_is_run_again(
+    redis: Redis, redis_url: str, tmp_path: Path
+) -> None:
+    first, second = new_job_id(), new_job_id()
+    for job_id in (first, second):
+        ask_for_concatenation(redis, job_id, attempt="1")
+    (tmp_path / f"entry.{first}").touch()
+    with going_on(redis_url, tmp_path, OF_CONCATENATOR) as supervisor:
+        wait_until(lambda: len(ran(tmp_path)) == 2)
+        ask_for_concatenation(redis, second, attempt="1")
+        (tmp_path / f"entry.{second}").touch()
+        wait_until(lambda: not redis.keys("rq:job:*"))
+        supervisor.terminate()
+        assert supervisor.wait(PATIENCE_S) == 0
+    assert [job_id for _, job_id in ran(tmp_path)] == [first, second, second]
+
+
+def test_an_id_that_is_no_text_ends_no_process(redis: Redis, redis_url: str, tmp_path: Path) -> None:
+    entries = queue(redis, EntryKind("entries", "sleep"))
+    first, odd, last = (new_job_id() for _ in range(3))
+    for job_id in (first, odd, last):
+        entries.enqueue("sleep", job_id, job_id=f"of-{job_id}")
+        (tmp_path / f"entry.{job_id}").touch()
+    raw: Any = b"\xff" * 1000
+    redis.rename(f"rq:job:of-{odd}", "rq:job:" + raw.decode(errors="replace"))
+    redis.lset(entries.key, 1, raw)
+    with going_on(redis_url, tmp_path):
+        wait_until(lambda: not entries.count and len(ran(tmp_path)) == 2)
+    (pid, _), (last_pid, job_id) = ran(tmp_path)
+    assert (last_pid, job_id) == (pid, last)
 
 
 def test_a_process_that_is_told_to_stop_takes_no_other_entry(redis: Redis, redis_url: str, tmp_path: Path) -> None:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import mmap
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from redis import WatchError
 from rq.job import JobStatus
 
 from parallelrun_core.service.telemetry import logger
@@ -21,12 +22,15 @@ from parallelrun_core.store.errors import CONNECTION_ERRORS
 from parallelrun_core.store.rq.entries import REMEMBER_FAILED_S, Entry
 
 if TYPE_CHECKING:
+    from redis.client import Pipeline
     from rq import Queue
 
 log = logger()
 
 _LIFE_S: Final = 30.0
 """So old may a process be when it takes another entry: what long work leaves behind in its memory ends with it."""
+_FORGET_S: Final = 30 * 24 * 3600
+"""So long is one known that a process has taken: longer than any runs, and not for good if its machine is lost."""
 _LONGEST_ID: Final = 1024
 _SIZE: Final = 2
 
@@ -42,13 +46,14 @@ class RunningEntry:
         """A new one, before the process is forked."""
         return cls(mmap.mmap(-1, _SIZE + _LONGEST_ID))
 
-    @contextmanager
-    def named(self, entry_id: str) -> Iterator[None]:
-        """For the process: it runs this entry; also afterwards, if that has ended with an error."""
+    def begin(self, entry_id: str) -> None:
+        """For the process: it runs this entry, until it says that it has ended; so not if that has failed."""
         data = entry_id.encode()
         self._shared[_SIZE : _SIZE + len(data)] = data
         self._shared[:_SIZE] = len(data).to_bytes(_SIZE, "little")
-        yield
+
+    def end(self) -> None:
+        """For the process: it has run its entry."""
         self._shared[:_SIZE] = bytes(_SIZE)
 
     def take(self) -> str:
@@ -58,7 +63,7 @@ class RunningEntry:
         return self._shared[_SIZE : _SIZE + length].decode(errors="replace")
 
 
-def run_next_entries(queue: Queue, running: RunningEntry, since: float, linger_s: int) -> None:
+def run_next_entries(queue: Queue, running: RunningEntry, since: float, linger_s: int, *, worker: str) -> None:
     """Run what waits in a queue, one entry after the other, until nothing does, the process was told to stop, or is
     old enough. For the main thread of a process that has run an entry.
 
@@ -67,26 +72,41 @@ def run_next_entries(queue: Queue, running: RunningEntry, since: float, linger_s
     Args:
         since: when the process began, on the monotonic clock.
         linger_s: for so long, it waits for one more entry.
+        worker: the name of RQ's worker, its parent; no other one has it.
 
     Raises whatever an entry raises, after which the process has to end.
     """
     while time.monotonic() - since < _LIFE_S and not _was_told_to_stop():
-        if (entry := _take(queue, linger_s)) is None:
+        if (entry := _take(queue, linger_s, worker)) is None:
             return
-        with running.named(entry.id):
-            entry.perform()
-        queue.connection.delete(entry.key)
+        running.begin(entry.id)
+        entry.perform()
+        running.end()
+        _change_own(queue, entry.key, worker, lambda pipe: pipe.delete(entry.key))
 
 
-def note_death(queue: Queue, running: RunningEntry) -> None:
+def note_death(queue: Queue, running: RunningEntry, *, worker: str) -> None:
     """Write down that a process has died with an entry which it had taken, if it has. For its parent."""
     if entry_id := running.take():
         log.warning("rq_entry_failed", rq_job=entry_id, queue=queue.name)
-        key, redis = Entry.key_for(entry_id), queue.connection
+        key = Entry.key_for(entry_id)
+
+        def fail(pipe: Pipeline) -> None:
+            pipe.hset(key, "status", JobStatus.FAILED.value)
+            pipe.expire(key, REMEMBER_FAILED_S)
+
         with suppress(*CONNECTION_ERRORS):  # whoever has asked for it soon asks again
-            if redis.exists(key):
-                redis.hset(key, "status", JobStatus.FAILED.value)
-                redis.expire(key, REMEMBER_FAILED_S)
+            _change_own(queue, key, worker, fail)
+
+
+def _change_own(queue: Queue, key: str, worker: str, change: Callable[[Pipeline], object]) -> None:
+    """Change an entry if this worker still has it: one that was asked for again meanwhile is another one."""
+    with queue.connection.pipeline() as pipe, suppress(WatchError):
+        pipe.watch(key)  # type: ignore[no-untyped-call]
+        if cast(Any, pipe.hget(key, "worker_name")) == worker.encode():
+            pipe.multi()
+            change(pipe)
+            pipe.execute()
 
 
 def _was_told_to_stop() -> bool:
@@ -101,7 +121,7 @@ def _was_told_to_stop() -> bool:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
 
 
-def _take(queue: Queue, linger_s: int) -> Entry | None:
+def _take(queue: Queue, linger_s: int, worker: str) -> Entry | None:
     """Take the first entry of a queue that may be run here; None: there is none, or Redis is away.
 
     As when RQ takes one, it is in a list of its own until it is `started`.
@@ -110,18 +130,30 @@ def _take(queue: Queue, linger_s: int) -> Entry | None:
     with suppress(*CONNECTION_ERRORS):
         while raw := redis.blmove(source, taken, linger_s) if linger_s else redis.lmove(source, taken):
             raw = cast(Any, raw)  # bytes, whatever redis-py's annotations say
-            entry_id = raw.decode(errors="replace")
-            entry = cast("Entry | None", queue.fetch_job(entry_id))
-            is_ours = entry is not None and entry.meant() is not None and len(raw) <= _LONGEST_ID
+            entry = _fetch(queue, raw)
+            is_ours = entry is not None and entry.meant() is not None
             with redis.pipeline(transaction=False) as pipe:
                 if entry is not None and is_ours:
-                    pipe.hset(entry.key, "status", JobStatus.STARTED.value)
-                    pipe.expire(entry.key, REMEMBER_FAILED_S)
+                    pipe.hset(entry.key, mapping={"status": JobStatus.STARTED.value, "worker_name": worker})
+                    pipe.expire(entry.key, _FORGET_S)
                 elif entry is not None:
-                    entry.report_refused(entry_id, "it asks for what isn't done here")
+                    entry.report_refused(entry.id, "it asks for what isn't done here")
                     pipe.delete(entry.key)
                 pipe.lrem(taken, 1, raw)
                 pipe.execute()
             if is_ours:
                 return entry
     return None
+
+
+def _fetch(queue: Queue, raw: bytes) -> Entry | None:
+    """Return the entry with an id as a queue has it; None: it is gone, or the id is none of ours."""
+    try:
+        entry_id = raw.decode()
+    except UnicodeDecodeError:
+        entry_id = ""
+    if not entry_id or len(raw) > _LONGEST_ID:
+        kind_of_entry = cast("type[Entry]", queue.job_class)
+        kind_of_entry.report_refused(repr(raw), f"its id is no text of at most {_LONGEST_ID} bytes")
+        return None
+    return cast("Entry | None", queue.fetch_job(entry_id))

@@ -118,14 +118,14 @@ class _Worker(Worker):
             return
         with self.exchange.running_entry():
             super().execute_job(job, queue)
-            note_death(queue, self.running)
+            note_death(queue, self.running, worker=self.name)
 
     def perform_job(self, job: Job, queue: Queue, execution: Execution) -> bool:
         """Run an entry, in the process that was forked for it, and then those that wait."""
         since = time.monotonic()
         is_done = super().perform_job(job, queue, execution)
         if is_done:
-            run_next_entries(queue, self.running, since, self.linger_s)
+            run_next_entries(queue, self.running, since, self.linger_s, worker=self.name)
         return is_done
 
     def handle_job_success(
