@@ -16,7 +16,6 @@ import { changesBetween } from "../src/views/draft/diff";
 import { settingIn, withSetting } from "../src/views/draft/settings";
 import { untilPlateau } from "../src/views/job/advice/plateau";
 import { soFar } from "../src/views/job/overview/so_far";
-import { dueOf } from "../src/words/due";
 import { capital, ended } from "../src/words/sentence";
 import { titleOf } from "../src/words/title";
 
@@ -248,14 +247,6 @@ test("a what-if ends where nothing is gained of what is left", () => {
   assert.deepEqual(values(curve(114), 17), [1, 2, 4], "17 s are left: 64 nodes would save 8 of them at most");
   assert.deepEqual(values(curve(7)), [1, 2], "the job took 7 s; the number of nodes that it had is always there");
   assert.deepEqual(values(curve(3600), 3600, 10), [1, 2, 4, 8, 16], "more than one node a mini-batch has no work");
-});
-
-test("a schedule says in words when it is due, and by which clocks", () => {
-  assert.equal(dueOf({ type: "cron", expression: "30 2 * * *" }), "30 2 * * *, by the clocks of UTC");
-  const days = { type: "recurrence", frequency: "day", interval: 3, time_zone: "Europe/Berlin", end_time: null };
-  assert.equal(dueOf(days), "every 3 days, by the clocks of Europe/Berlin");
-  const hour = { type: "recurrence", frequency: "hour", schedule: { minutes: [0, 30] } };
-  assert.equal(dueOf(hour), 'every hour, by the clocks of UTC, schedule {"minutes":[0,30]}');
 });
 
 test("what has gone wrong is told in words, and a code that is not known without its signs", () => {

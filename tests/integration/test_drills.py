@@ -15,10 +15,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 
 from tests.integration.api.conftest import ENTRY_SCRIPT
 from tests.integration.api.server import ApiServer
+from tests.security.azure_target import TOKEN, WORKSPACE, AzureTarget
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -46,7 +48,7 @@ KINDS = {
     "a kind of compute": ["parallelrun_core/computes/kinds/moon.py", "parallelrun_provisioner/engines/moon.py"],
     "a type of asset": ["parallelrun_core/assets/kinds/poem.py"],
     "what the adviser finds": ["parallelrun_core/adviser/findings/moon.py"],
-    "a kind of trigger of schedules": ["parallelrun_core/schedules/triggers/tide.py"],
+    "a kind of trigger of schedules": ["parallelrun_core/schedules/triggers/spring_tide.py"],
     "a destination of ends of jobs": ["parallelrun_master/destinations/bell.py"],
     "what `parallelrun doctor` checks": ["parallelrun/doctor/moon.py", "parallelrun_core/checks/orbit.py"],
 }
@@ -72,6 +74,13 @@ EDITS = {
     },
 }
 """The lines that are changed for rows whose first file is all that a kind like one of ours takes."""
+AZURE_JOB = {
+    "actionType": "CreateJob",
+    "jobDefinition": {
+        "jobType": "Pipeline",
+        "jobs": {"step": {"type": "command", "command": "true", "environment": "azureml:e@latest"}},
+    },
+}
 
 
 class Copy:
@@ -244,24 +253,37 @@ def test_a_type_of_asset_is_made_shown_and_named(
     assert copy.run("-c", program).strip() == "poem"
 
 
-def test_a_kind_of_trigger_is_defined_due_and_told_in_words(
+def test_a_kind_of_trigger_is_defined_due_told_in_words_and_known_to_azure_clients(
     dropped: Callable[[str], Copy], tmp_path: Path, redis: Redis, redis_url: str
 ) -> None:
     copy = dropped("a kind of trigger of schedules")
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "main.py").write_text(ENTRY_SCRIPT)
     (tmp_path / "one.txt").touch()
-    trigger = {"type": "tide", "harbor": "Husum", "start_time": "2030-01-01T00:00:00"}
+    trigger = {"type": "spring_tide", "harbor": "Husum", "start_time": "2030-01-01T00:00:00"}
     job = {"code": "src", "entry_script": "main.py", "inputs": {"data": str(tmp_path / "one.txt")}}
     file = tmp_path / "schedule.json"
     file.write_text(json.dumps({"name": "wet", "trigger": trigger, "create_job": job}))
-    with ApiServer(tmp_path / "root", redis_url, env=copy.environment) as server, server.client() as api:
-        url = {"PARALLELRUN_URL": f"http://127.0.0.1:{server.port}"}
+    words = "each spring tide at Husum (UTC), from 2030-01-01T00:00:00"
+    with ApiServer(tmp_path / "root", redis_url, "--token", TOKEN, env=copy.environment) as server:
+        url = {"PARALLELRUN_URL": f"http://127.0.0.1:{server.port}", "PARALLELRUN_TOKEN": TOKEN}
         copy.command("schedule", "create", "-f", str(file), **url)
-        assert "each high tide at Husum (UTC)" in copy.command("schedule", "list", **url)
-        schedule: dict[str, Any] = api.get("/v1/schedules/wet").json()
-    assert schedule["trigger"] == {**trigger}
-    assert schedule["next"][:2] == ["2030-01-01T00:00:00Z", "2030-01-01T12:25:00Z"]
+        assert words in copy.command("schedule", "list", **url)
+        elsewhere = {**url, "PYTHONPATH": os.environ.get("PYTHONPATH", "")}  # the command line of who has no such kind
+        assert words in copy.command("schedule", "show", "wet", **elsewhere)
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        schedule: dict[str, Any] = httpx.get(f"{url['PARALLELRUN_URL']}/v1/schedules/wet", headers=headers).json()
+        contract = httpx.get(f"{url['PARALLELRUN_URL']}/v1/openapi.json", headers=headers).text
+        azure = AzureTarget(server)
+        shown = azure.call("GET", f"{WORKSPACE}/schedules/wet")[1]["properties"]
+        status, answer = azure.call("PUT", f"{WORKSPACE}/schedules/wet", {"properties": {**shown, "action": AZURE_JOB}})
+        assert status in {200, 201}, answer
+        again: dict[str, Any] = httpx.get(f"{url['PARALLELRUN_URL']}/v1/schedules/wet", headers=headers).json()
+    assert schedule["trigger"] == again["trigger"] == trigger
+    assert schedule["due"] == again["due"] == words
+    assert schedule["next"][:2] == ["2030-01-01T00:00:00Z", "2030-01-15T18:00:00Z"]
+    assert shown["trigger"] == {"triggerType": "SpringTide", "harbor": "Husum", "startTime": trigger["start_time"]}
+    assert "`type: spring_tide`" in contract
 
 
 def test_a_destination_is_told_of_the_ends_of_those_jobs_that_want_it(

@@ -93,7 +93,7 @@ def test_a_schedule_says_which_of_its_jobs_have_failed(opened: Tab, shown: Studi
     page = opened.page
     opened.open("/schedules")
     card = page.get_by_role("region", name="fails")
-    card.get_by_text("every 2 days, by the clocks of UTC").wait_for()
+    card.get_by_text("every 2 days (UTC), from 2125-01-01T00:00:00Z").wait_for()
     card.get_by_role("button", name="Run now").click()
     page.wait_for_url("**/jobs/job_*")
     shown.cluster.result(page.url.rpartition("/")[2])

@@ -23,12 +23,6 @@ schedule = typer.Typer(
 Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False, autocompletion=completion.schedules)]
 
 
-def _trigger(schedule: Schedule) -> str:
-    from parallelrun_core.schedules.trigger import described
-
-    return described(schedule.trigger)
-
-
 @schedule.command()
 def create(
     *,
@@ -52,7 +46,7 @@ add_list(
     [
         "name",
         ("ENABLED", lambda each: "yes" if each.enabled else "no"),
-        ("TRIGGER", _trigger),
+        ("TRIGGER", lambda each: each.due),
         ("NEXT", lambda each: each.next[0] if each.next else None),
         ("LAST", lambda each: each.last and each.last.due),
         ("OUTCOME", lambda each: each.last and each.last.outcome),
@@ -76,7 +70,7 @@ def show(
         ("name", definition.name),
         ("description", definition.description),
         ("enabled", "yes" if definition.enabled else "no"),
-        ("trigger", _trigger(definition)),
+        ("trigger", definition.due),
         ("missed runs", definition.missed_runs),
         ("overlap", "allowed" if definition.allow_overlap else "not allowed"),
         ("job", f"{definition.job.name} ({definition.job.type})"),

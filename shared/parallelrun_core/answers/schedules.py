@@ -49,6 +49,8 @@ class Schedule(Answer, kw_only=True, frozen=True):
     tags: dict[str, str] = {}
     enabled: bool = True
     trigger: Annotated[dict[str, Any], Meta(examples=[{"type": "cron", "expression": "30 2 * * *"}])] = {}
+    due: Annotated[str, Meta(examples=["30 2 * * * (Europe/Berlin)"])] = ""
+    """A line for people about when it is due."""
     missed_runs: OpenEnum[Literal["once", "skip"]] = "once"
     allow_overlap: bool = False
     created: Time = ""

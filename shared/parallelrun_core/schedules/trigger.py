@@ -12,7 +12,6 @@ from parallelrun_core.errors import InvalidInput
 from parallelrun_core.schedules.occurrences import Occurrences, next_of
 from parallelrun_core.schedules.trigger_base import Trigger
 from parallelrun_core.schedules.triggers import kinds, model_of
-from parallelrun_core.schedules.triggers.cron import CronTrigger
 from parallelrun_core.spec.problems import problem_of
 
 
@@ -46,9 +45,12 @@ def parsed_trigger(document: dict[str, Any]) -> Trigger:
     """The trigger that was read before, as `as_document` gave it.
 
     Raises:
-        ValidationError: it isn't one that this release knows.
+        InvalidInput, ValidationError: it isn't one that this release knows.
     """
-    return (model_of(str(document.get("type"))) or CronTrigger).model_validate(document)
+    model = model_of(str(document.get("type")))
+    if model is None:
+        raise InvalidInput.at("/trigger/type", f"there is no trigger {document.get('type')!r}", _kinds())
+    return model.model_validate(document)
 
 
 def occurrences(trigger: Trigger, *, created: datetime, pointer: str = "/trigger") -> Occurrences:
@@ -60,14 +62,11 @@ def occurrences(trigger: Trigger, *, created: datetime, pointer: str = "/trigger
     return trigger.occurrences(created=created, pointer=pointer)
 
 
-def described(document: dict[str, Any]) -> str:
-    """Return a line for people about when a trigger is due; of a kind that this release doesn't know, its fields."""
-    try:
-        text = parsed_trigger(document).describe()
-    except ValidationError:
-        others = {name: value for name, value in document.items() if name not in ("type", "time_zone")}
-        text = ", ".join([str(document.get("type", "")), *(f"{name}: {value}" for name, value in others.items())])
-    return f"{text} ({document.get('time_zone', 'UTC')})"
+def described(trigger: Trigger) -> str:
+    """Return a line for people about when a trigger is due, by which clocks, and from and until when."""
+    limits = (("from", trigger.start_time), ("until", trigger.end_time))
+    between = (f"{word} {time}" for word, time in limits if time is not None)
+    return ", ".join([f"{trigger.describe()} ({trigger.time_zone})", *between])
 
 
 def as_document(trigger: Trigger) -> dict[str, Any]:

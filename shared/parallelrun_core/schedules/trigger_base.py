@@ -61,7 +61,7 @@ class Trigger(Strict):
         raise NotImplementedError
 
     def describe(self) -> str:
-        """Return a line for people about when it is due, without the time zone."""
+        """Return a line for people about when it is due, without its time zone, start and end."""
         raise NotImplementedError
 
 

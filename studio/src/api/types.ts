@@ -1584,6 +1584,8 @@ export interface Schedule {
   tags: Record<string, string>;
   enabled: boolean;
   trigger: Record<string, unknown>;
+  /** A line for people about when it is due. */
+  due: string;
   missed_runs: "once" | "skip";
   allow_overlap: boolean;
   created: string;

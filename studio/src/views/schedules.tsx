@@ -15,7 +15,6 @@ import { Coded } from "../parts/prose";
 import { State } from "../parts/state";
 import { ask, go, place } from "../shell/router";
 import { moment } from "../words/times";
-import { dueOf } from "../words/due";
 
 const EVERY_MS = 10_000;
 const LAST = 10;
@@ -106,7 +105,7 @@ function OneSchedule({ of, round, reload, edit }: OneProps): JSX.Element {
         <div>
           <dt>Due</dt>
           <dd>
-            <code>{dueOf(of.trigger)}</code>
+            <code>{of.due}</code>
           </dd>
         </div>
         <div>

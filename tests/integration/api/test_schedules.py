@@ -38,7 +38,7 @@ def test_one_is_defined_shown_changed_and_deleted(api: httpx.Client, site: Site)
     assert made.status_code == 201, made.text
     shown = made.json()
     assert shown == api.get("/v1/schedules/nightly").json()
-    assert shown["trigger"] == DAILY
+    assert (shown["trigger"], shown["due"]) == (DAILY, "30 2 * * * (W. Europe Standard Time)")
     assert (shown["enabled"], shown["missed_runs"], shown["allow_overlap"]) == (True, "once", False)
     assert (shown["name"], shown["description"], shown["revision"]) == ("nightly", "Each night", 1)
     assert len(shown["next"]) == 5

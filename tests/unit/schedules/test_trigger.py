@@ -163,8 +163,11 @@ def test_utc_needs_no_data_of_time_zones(monkeypatch: pytest.MonkeyPatch) -> Non
             recurrence("week", 1, schedule={"hours": [4, 5], "week_days": ["monday"]}),
             "every week; hours: 4, 5; week days: monday (UTC)",
         ),
-        ({"type": "cron", "expression": "0 1 * * *", "time_zone": "Europe/Berlin"}, "0 1 * * * (Europe/Berlin)"),
+        (
+            {"type": "cron", "expression": "0 1 * * *", "time_zone": "Europe/Berlin", "end_time": "2125-01-01"},
+            "0 1 * * * (Europe/Berlin), until 2125-01-01",
+        ),
     ],
 )
 def test_a_trigger_is_told_in_words(document: dict[str, Any], words: str) -> None:
-    assert described(as_document(read_trigger(document, created=MADE))) == words
+    assert described(read_trigger(document, created=MADE)) == words

@@ -23,7 +23,7 @@ from parallelrun_api.schedules.service import ScheduleService
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.schedules.triggers import model_of
+from parallelrun_core.schedules.triggers import kinds, model_of
 
 if TYPE_CHECKING:
     from parallelrun_core.schedules.records import Revision
@@ -109,7 +109,7 @@ def schedule_document(sent: Mapping[str, Any]) -> dict[str, Any]:
 
 def _trigger(sent: Mapping[str, Any]) -> dict[str, Any]:
     """The trigger in our words; what its kind doesn't know, as clients add it, is left out."""
-    kind = str(sent.get("triggerType", "")).lower()
+    kind = _kind_of(str(sent.get("triggerType", "")))
     model = model_of(kind)
     names = [field.alias or name for name, field in model.model_fields.items()] if model else []
     fields = {name: value for name in names if (value := sent.get(_in_camel_case(name)))}
@@ -118,6 +118,11 @@ def _trigger(sent: Mapping[str, Any]) -> dict[str, Any]:
         times = {_in_snake_case(key): value for key, value in pattern.items() if value} if pattern else {}
         fields |= {name: times} if times else {}
     return {**fields, "type": kind}
+
+
+def _kind_of(trigger_type: str) -> str:
+    """The kind of a trigger that a client calls so, such as `Cron`; what is none, as it is, which is refused then."""
+    return next((kind for kind in kinds() if kind.replace("_", "") == trigger_type.lower()), trigger_type.lower())
 
 
 def _in_camel_case(name: str) -> str:
@@ -187,7 +192,7 @@ def _answer_of(facade: Facade, scope: str, name: str, revision: Revision) -> dic
 
 def _like_sent(revision: Revision) -> dict[str, Any]:
     """Return what a client might have sent for a schedule that was defined in another way."""
-    kind = str(revision.trigger.get("type", "cron"))
+    kind = str(revision.trigger.get("type", ""))
     model = model_of(kind)
     fields = {name: {} for name in (model.mappings if model else ())} | revision.trigger
     trigger = {
@@ -203,6 +208,6 @@ def _like_sent(revision: Revision) -> dict[str, Any]:
         "description": revision.description,
         "tags": revision.tags,
         "properties": {},
-        "trigger": {"triggerType": kind.capitalize(), **trigger},
+        "trigger": {"triggerType": _in_camel_case(f"_{kind}"), **trigger},
         "action": {"actionType": "CreateJob", "jobDefinition": job},
     }

@@ -19,6 +19,7 @@ from parallelrun_core.answers.jobs import Job
 from parallelrun_core.answers.schedules import FirePage, Schedule, SchedulePage
 from parallelrun_core.layout import code_store
 from parallelrun_core.schedules.records import NAME_PATTERN
+from parallelrun_core.schedules.triggers import kinds
 
 router = Operations("schedules")
 
@@ -30,12 +31,13 @@ create_job:
   inputs: {images: /srv/digits/images}
   mini_batch_size: 50
 """
+_TRIGGERS: Final = f"{' or '.join(f'`type: {kind}`' for kind in kinds())}."
 _DOCUMENT: Final[dict[str, Any]] = {
     "type": "object",
     "description": "As Azure ML's YAML of a schedule; see docs/schedules.md. `name` may be left out.",
     "required": ["trigger", "create_job"],
     "properties": {
-        "trigger": {"type": "object", "description": "`type: cron` or `type: recurrence`."},
+        "trigger": {"type": "object", "description": _TRIGGERS},
         "create_job": {"description": "A job, or `azureml:JOB` for one that there is."},
         "missed_runs": {"enum": ["once", "skip"], "default": "once"},
         "allow_overlap": {"type": "boolean", "default": False},

@@ -12,6 +12,7 @@ from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
 from parallelrun_core.schedules.records import FireRecord, Revision, moment, shown
 from parallelrun_core.schedules.store import ScheduleStore
+from parallelrun_core.schedules.trigger import described, parsed_trigger
 from parallelrun_core.service import telemetry
 from parallelrun_core.wire.masking import Mask, masked_spec
 
@@ -38,6 +39,7 @@ def schedule(store: ScheduleStore, name: str, revision: Revision) -> answers.Sch
         tags=revision.tags,
         enabled=revision.is_enabled,
         trigger=revision.trigger,
+        due=described(parsed_trigger(revision.trigger)),
         missed_runs=revision.missed,
         allow_overlap=revision.may_overlap,
         created=rfc3339(revision.made),

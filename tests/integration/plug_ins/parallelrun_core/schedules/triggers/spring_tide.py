@@ -1,4 +1,4 @@
-"""Due at each high tide: 12 hours and 25 minutes after the one before."""
+"""Due at each spring tide: 14 days and 18 hours after the one before."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from parallelrun_core.schedules.occurrences import ByTheTime, Occurrences
 from parallelrun_core.schedules.trigger_base import Trigger
 
 
-class TideTrigger(Trigger):
-    """Due at each high tide."""
+class SpringTideTrigger(Trigger):
+    """Due at each spring tide."""
 
-    type: Literal["tide"]
+    type: Literal["spring_tide"]
     harbor: str
     """The harbor whose tides count."""
 
     def due(self, zone: tzinfo, first: datetime, last: datetime | None, pointer: str) -> Occurrences:
-        return ByTheTime(first, timedelta(hours=12, minutes=25), last)
+        return ByTheTime(first, timedelta(days=14, hours=18), last)
 
     def describe(self) -> str:
-        return f"each high tide at {self.harbor}"
+        return f"each spring tide at {self.harbor}"
 
 
-TRIGGER: Final = TideTrigger
+TRIGGER: Final = SpringTideTrigger
