@@ -158,7 +158,7 @@ def test_gpus_are_shown_where_there_are_any(opened: Tab, shown: Studio) -> None:
         "Utc Time,Gpu,Name,Utilization Percent,Memory Total (MB),Memory Used (MB)\n"
         "2026-11-23T08:00:00.000000,0,H200,80.0,141000,70500\n"
         "2026-11-23T08:00:10.000000,0,H200,90.0,141000,71000\n"
-    )
+    ) + "".join(f"2026-11-23T08:00:00.000000,{gpu},H200,80.0,141000,70500\n" for gpu in range(1, 19))
     perf = "sys/perf/node000"
     entries = [
         {"path": f"{perf}/{name}", "bytes": 200, "modified": "2026-11-23T08:00:00.000Z"}
@@ -171,6 +171,8 @@ def test_gpus_are_shown_where_there_are_any(opened: Tab, shown: Studio) -> None:
     opened.page.get_by_role("heading", name="GPU 0 (H200)").wait_for()
     opened.page.get_by_role("region", name="GPU 0 (H200)").get_by_role("button", name="Show as table").click()
     opened.page.get_by_role("cell", name="90 %").wait_for()
+    opened.page.get_by_text("and 3 more", exact=True).wait_for()
+    assert opened.page.get_by_role("heading", name="(H200)").count() == 16
 
 
 def test_workers_are_asked_where_they_are(opened: Tab, shown: Studio) -> None:

@@ -4,20 +4,25 @@ import type { JSX } from "preact";
 import { LineChart } from "../../../charts/line_chart";
 import { Twin } from "../../../charts/twin";
 import { Card } from "../../../parts/card";
+import { count } from "../../../words/numbers";
 import { numberIn, type Row } from "../../../words/table";
 import { clock } from "../../../words/times";
 
 const MOST_GPUS = 16;
 
 export function GpuCharts({ rows }: { rows: Row[] }): JSX.Element | null {
-  const gpus = [...Map.groupBy(rows, (row) => row["Gpu"] ?? "")].slice(0, MOST_GPUS);
+  const gpus = [...Map.groupBy(rows, (row) => row["Gpu"] ?? "")];
   if (!gpus.length) return null;
+  const others = gpus.length - MOST_GPUS;
   return (
-    <div class="charts">
-      {gpus.map(([gpu, own]) => (
-        <OneGpu key={gpu} gpu={gpu} rows={own} />
-      ))}
-    </div>
+    <>
+      <div class="charts">
+        {gpus.slice(0, MOST_GPUS).map(([gpu, own]) => (
+          <OneGpu key={gpu} gpu={gpu} rows={own} />
+        ))}
+      </div>
+      {others > 0 && <p class="hint apart">and {count(others)} more</p>}
+    </>
   );
 }
 
