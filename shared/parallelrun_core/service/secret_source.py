@@ -22,7 +22,10 @@ class SecretUnusable(Exception):
 
 
 class SecretSource(Protocol):
-    """The secrets of this service, by names such as `db/password`."""
+    """The secrets of this service, by names such as `db/password`.
+
+    Neither method may wait for a network: services ask on threads that others wait for, an agent on its only one.
+    """
 
     def read(self, name: str) -> bytes:
         """Return the content of a secret, as it is now: never more than `MAX_BYTES` and one.
@@ -67,14 +70,14 @@ class _Folder:
             raise SecretUnusable(f"put it into {self._folder / name} (no links)") from error
         try:
             return os.read(fd, MAX_BYTES + 1) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
-        except OSError:
-            return b""
+        except OSError as error:
+            raise SecretUnusable(f"{self._folder / name} can't be read: {error.strerror}") from error
         finally:
             os.close(fd)
 
     def stamp(self, name: str) -> object:
         try:
-            status = os.stat(self._folder / name)
+            status = os.stat(self._folder / name, follow_symlinks=False)
         except OSError as error:
             return error.errno
         return status.st_mtime_ns, status.st_size, status.st_ino

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,6 +16,7 @@ from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.datastores.credentials import AccountKey, Keys, Sas, ServiceAccount, ServicePrincipal
 from parallelrun_core.datastores.document import DatastoreCatalog, datastore_catalog, read_definition
 from parallelrun_core.errors import CorruptLog, NotFound
+from parallelrun_core.service import secret_source as secret_source_module
 from parallelrun_core.service.secret_source import secret_source
 
 CANARY = "canary-0123456789"
@@ -112,6 +115,31 @@ def test_nothing_is_read_again_while_it_is_fresh(
     monkeypatch.setattr(datastore_registry, "_FRESH_S", 3600)
     monkeypatch.setattr(datastore_registry, "_stamp", None)
     assert datastore_registry.known("d").credentials == Keys("a", CANARY)
+
+
+def test_a_secret_that_cannot_be_read_is_told_as_that(
+    told: DatastoreCatalog, secrets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_fd: int, _size: int) -> bytes:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    told.define(read_definition(S3, name="d"))
+    (secrets / "datastores" / "key").write_text(KEYS)
+    with monkeypatch.context() as patched:
+        patched.setattr(secret_source_module, "os", SimpleNamespace(**(vars(os) | {"read": fail})))
+        with pytest.raises(datastore_registry.DatastoreUnusable, match="key can't be read: Input/output error"):
+            datastore_registry.known("d")
+
+
+def test_the_stamp_of_a_secret_is_not_that_of_what_a_link_leads_to(secrets: Path) -> None:
+    """It isn't read through a link either."""
+    elsewhere = secrets / "elsewhere"
+    elsewhere.write_text("a")
+    (secrets / "datastores" / "key").symlink_to(elsewhere)
+    source = secret_source(secrets)
+    before = source.stamp("datastores/key")
+    elsewhere.write_text("another one")
+    assert source.stamp("datastores/key") == before
 
 
 class Rotating:
