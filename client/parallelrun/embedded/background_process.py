@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import sys
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -32,42 +33,55 @@ def main() -> int:
     request = msgspec.json.decode(sys.argv[1], type=ClusterRequest)
     stop = StopSignal()
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    with os.fdopen(request.answer_fd, "w") as answer:
-        os.set_inheritable(answer.fileno(), False)
-        try:
-            lock = FolderLock.take(lock_file())
-            if lock is None:
-                raise ParallelRunError("another one is being started or stopped.")
-            requested_nodes_file().unlink(missing_ok=True)  # what was requested of an earlier one
-            cluster = Cluster(
-                request.home,
-                nodes=request.nodes,
-                listen=request.listen,
-                has_computes=True,
-                processes=request.processes,
-                port=request.port,
-                token=kept_token(Path(request.home)),
-                on_note=_note,
-            )
-            cluster.start()
-        except ParallelRunError as error:
-            json.dump({"error": error.message}, answer)
-            return 1
-        started = datetime.now(UTC).isoformat(timespec="seconds")
-        stop.also_wake(WAKE_UP)  # before anybody knows the process id to which to send it
-        _write_state(cluster, started)
-        json.dump({"error": None}, answer)
-    try:
+    with ExitStack() as stack:
+        with os.fdopen(request.answer_fd, "w") as answer:
+            os.set_inheritable(answer.fileno(), False)
+            try:
+                cluster, started = _start(request, stop, stack)
+            except (ParallelRunError, OSError) as error:
+                json.dump({"error": error.message if isinstance(error, ParallelRunError) else str(error)}, answer)
+                return 1
+            json.dump({"error": None}, answer)
         while not stop.came:
             stop.wait()
             if not stop.came:
                 _add_nodes(cluster, started)
-    finally:
-        state_file().unlink(missing_ok=True)
-        requested_nodes_file().unlink(missing_ok=True)
-        cluster.stop()
-        lock.release()
     return 0
+
+
+def _start(request: ClusterRequest, stop: StopSignal, stack: ExitStack) -> tuple[Cluster, str]:
+    """Start the cluster that is requested, and tell others where it is; returns it, and when it has started.
+
+    Args:
+        stack: gets what is to be undone in the end, also if this fails.
+
+    Raises:
+        ParallelRunError: it doesn't start, or another one holds the lock.
+        OSError: the folder of its state, or its home, can't be used.
+    """
+    lock = FolderLock.take(lock_file())
+    if lock is None:
+        raise ParallelRunError("another one is being started or stopped.")
+    stack.callback(lock.release)
+    requested_nodes_file().unlink(missing_ok=True)  # what was requested of an earlier one
+    cluster = Cluster(
+        request.home,
+        nodes=request.nodes,
+        listen=request.listen,
+        has_computes=True,
+        processes=request.processes,
+        port=request.port,
+        token=kept_token(Path(request.home)),
+        on_note=_note,
+    )
+    cluster.start()
+    stack.callback(cluster.stop)
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    stop.also_wake(WAKE_UP)  # before anybody knows the process id to which to send it
+    _write_state(cluster, started)
+    stack.callback(requested_nodes_file().unlink, missing_ok=True)
+    stack.callback(state_file().unlink, missing_ok=True)
+    return cluster, started
 
 
 def _add_nodes(cluster: Cluster, started: str) -> None:

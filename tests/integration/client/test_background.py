@@ -57,6 +57,17 @@ def test_a_setting_that_a_service_refuses_ends_the_start_in_words(home: Path, mo
     assert "keep_jobs_days=30 " in parallelrun("admin", "usage")[1]
 
 
+def test_a_cluster_that_nobody_could_find_ends_and_says_why(home: Path) -> None:
+    state_file().mkdir(parents=True)  # so it can't be written, as on a full disk
+    code, url, stderr = parallelrun("up", "--port", "0", "--processes", "1", "--root", str(home))
+    assert (code == 0, url) == (False, "")
+    assert "The cluster didn't start: [Errno 21] Is a directory" in stderr
+    assert processes_about(home) == {}
+    log = (state_folder() / "cluster.log").read_text()
+    assert "Traceback" not in log
+    state_file().rmdir()
+
+
 def test_a_cluster_stays_until_it_is_told_to_stop(home: Path, tmp_path: Path) -> None:
     code, url, stderr = parallelrun("up", "--port", "0", "--processes", "1", "--root", str(home))
     assert code == 0, stderr
