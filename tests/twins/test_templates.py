@@ -12,6 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
+from parallelrun_agent.jobs.slot_sharing import SlotSharing
 from parallelrun_agent.workers import templates as node_templates
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_agent.workers.template_process import TemplateKey
@@ -21,6 +22,7 @@ from tests.integration.worker.conftest import start
 from tests.integration.worker.test_templates import node
 from tests.integration.worker.worker_harness import WorkerHarness
 from tests.twins.sabotage import always, expect_failure, nothing, replaced
+from tests.unit.agent import test_fair_share as fair_share
 from tests.unit.agent import test_plans as plans
 from tests.unit.worker import test_templates as templates
 
@@ -82,6 +84,24 @@ def test_a_template_that_is_kept_though_it_hangs_is_found(
         expect_failure(),
     ):
         forked.test_a_template_that_is_killed_or_hangs_costs_nothing(node, start, tmp_path, monkeypatch, signal.SIGSTOP)
+
+
+@pytest.mark.integration
+@pytest.mark.usefixtures("reaped")
+def test_templates_that_hold_up_an_agent_one_after_another_are_found(
+    node: WorkerTemplates, start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_templates, "_PAUSE_S", 0.0)
+    with expect_failure():
+        forked.test_one_template_after_another_that_hangs_holds_up_no_agent(node, start, tmp_path, monkeypatch)
+
+
+def test_slots_that_are_lost_while_a_template_begins_are_found() -> None:
+    def taken(_: SlotSharing, job: Any) -> int:
+        return len(job.workers)
+
+    with replaced("parallelrun_agent.jobs.slot_sharing:SlotSharing._taken", taken), expect_failure():
+        fair_share.test_slots_are_kept_for_workers_that_wait_for_a_template({})
 
 
 @pytest.mark.integration

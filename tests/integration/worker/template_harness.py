@@ -9,7 +9,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
+from unittest.mock import patch
 
+from parallelrun_agent.workers import template_process
 from parallelrun_agent.workers.orphans import Orphans
 from parallelrun_agent.workers.template_process import TemplateProcess
 from parallelrun_core.service.process import become_subreaper
@@ -23,7 +25,8 @@ def as_parent() -> Iterator[None]:
     """Within this context, this process is the parent of what its descendants leave behind, as an agent is."""
     assert become_subreaper()
     try:
-        yield
+        with patch.multiple(template_process, _ANSWER_S=PATIENCE_S, _END_S=PATIENCE_S):  # the machine may be slow
+            yield
     finally:
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 

@@ -6,17 +6,20 @@ import json
 import os
 import signal
 import time
+import venv
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
+import parallelrun_worker
 from parallelrun_agent.loop import EventLoop
 from parallelrun_agent.workers import template_process, templates
 from parallelrun_agent.workers.orphans import Orphans
-from parallelrun_agent.workers.template_process import ForkRequest, NotForked, TemplateKey
+from parallelrun_agent.workers.template_process import ForkRequest, NotForked, TemplateKey, TemplateProcess
 from parallelrun_agent.workers.templates import WorkerTemplates
 from tests.integration.worker.template_harness import as_parent, report_of, template_of
 from tests.integration.worker.worker_harness import PATIENCE_S, WorkerHarness, is_alive, key_of
@@ -278,10 +281,10 @@ def test_a_module_of_the_user_is_not_imported_by_a_template(tmp_path: Path, fold
 def test_a_worker_that_nobody_waits_for_any_more_runs_nothing(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(template_process, "_ANSWER_S", 0.2)
     script = f"open({str(tmp_path / 'ran')!r}, 'a').write('x')\ndef run(items): return items"
     with template_of(tmp_path / "code", script) as template:
         assert report_of(template) == ""
+        monkeypatch.setattr(template_process, "_ANSWER_S", 0.2)
         os.kill(template.pid, signal.SIGSTOP)
 
         def fork(_key: object, request: ForkRequest) -> int:
@@ -347,6 +350,9 @@ def test_templates_are_few_and_end_when_nobody_uses_them(node: WorkerTemplates, 
     now = time.monotonic()
     assert [node.is_awaited(key, now) for key in keys] == [True] * 4 + [False] * 2, "none is ended that is waited for"
     poll(node, lambda: not any(node.is_awaited(key, now) for key in keys[:4]))
+    assert not any(node.is_awaited(key, now) for key in keys[4:]), "none is ended that is about to be forked"
+    assert list(node._running) == keys[:4]
+    now = time.monotonic() + 60.0
     assert all(node.is_awaited(key, now) for key in keys[4:])
     assert list(node._running)[-2:] == keys[4:]
     assert len(node._running) == 4
@@ -355,6 +361,53 @@ def test_templates_are_few_and_end_when_nobody_uses_them(node: WorkerTemplates, 
     node.poll(now + 1000.0, ())
     assert not node._running
     assert not any(map(is_alive, pids))
+
+
+def test_one_template_after_another_that_hangs_holds_up_no_agent(
+    node: WorkerTemplates, start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = "def run(items): return items"
+    (tmp_path / "score.py").write_text(script)
+    keys = [key_of(tmp_path, NUMBER=number) for number in "12"]
+    for key in keys:
+        wait_for_template(node, key)
+        os.kill(node._running[key].process.pid, signal.SIGSTOP)
+    monkeypatch.setattr(template_process, "_ANSWER_S", 0.2)
+    for key in keys:
+        harness = start(script, fork=lambda _, request, key=key: node.fork(key, request)).ready()
+        assert not harness.worker.is_forked
+    assert list(node._running) == keys[1:], "the second one was not asked so soon after the first"
+
+
+def test_nothing_is_kept_of_a_secret_after_its_job(node: WorkerTemplates, tmp_path: Path) -> None:
+    (tmp_path / "score.py").write_text("def run(items): return items")
+    key, now = replace(key_of(tmp_path, PASSWORD="of a job"), job_id="job_1"), time.monotonic()
+    assert "of a job" not in repr(key)
+    assert node.is_awaited(key, now)
+    node.poll(now + 100.0, {"job_1"})
+    assert not node.is_awaited(key, now)
+    assert "of a job" not in repr(node._given_up)
+    node.poll(now + 100.0, ())
+    assert not node._given_up
+
+
+def test_a_template_whose_environment_runs_code_for_a_site_is_not_forked(tmp_path: Path) -> None:
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "score.py").write_text("def run(items): return items")
+    venv.create(tmp_path / "own", symlinks=True)
+    (packages,) = (tmp_path / "own").glob("lib/python3*/site-packages")
+    (packages / "ours.pth").write_text(os.path.dirname(os.path.dirname(parallelrun_worker.__file__)) + "\n")
+    (packages / "distutils-precedence.pth").write_text("import os\n")
+    key = replace(key_of(code), python=str(tmp_path / "own" / "bin" / "python"))
+    for expected in ("", "its environment runs settings.pth when Python starts"):
+        with as_parent():
+            template = TemplateProcess.start(key, Orphans().is_worker)
+            try:
+                assert report_of(template) == expected
+            finally:
+                template.close()
+        (packages / "settings.pth").write_text("import os; os.environ.setdefault('MODEL', 'none')\n")
 
 
 def test_workers_wait_for_no_template_that_takes_too_long(node: WorkerTemplates, tmp_path: Path) -> None:

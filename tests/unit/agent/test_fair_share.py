@@ -149,6 +149,9 @@ class SimulatedJob:
     taken: list[tuple[float, float]] = field(default_factory=list)
     """Of each worker that was taken back: how long it had worked, and how long its init() took."""
     now: float = 0.0
+    has_template: bool = True
+    asked: int = 0
+    """How often its workers had slots and would have begun a template."""
 
     @property
     def account(self) -> str:
@@ -157,6 +160,10 @@ class SimulatedJob:
     def wanted_workers(self, _: float) -> int:
         free = sum(not worker.in_flight and not worker.is_to_end for worker in self.workers)
         return max(0, min(self.limit - len(self.workers), self.ready - free))
+
+    def awaits_template(self, _: float) -> bool:
+        self.asked += 1
+        return not self.has_template
 
     def spawn(self) -> None:
         worker = Worker(f"process{len(self.workers)}", "", self.now)
@@ -412,6 +419,48 @@ def least_part(job: SimulatedJob, jobs: list[SimulatedJob], slots: int) -> int:
     owners = len({each.owner for each in jobs})
     weights = sum(WEIGHTS[each.priority] for each in jobs if each.owner == job.owner)
     return int(slots // owners * WEIGHTS[job.priority] / weights + 1e-9)
+
+
+@pytest.mark.parametrize("more", [{}, {"gpus": 4}, {"most_workers": {"anna": 2}}])
+def test_slots_are_kept_for_workers_that_wait_for_a_template(more: dict[str, Any]) -> None:
+    node = Node.of(4, **more)
+    first = SimulatedJob("first", "anna", ready=100, batch_s=1.0, init_s=0.1, limit=2)
+    node.jobs = [first]
+    node.step()
+    late = SimulatedJob("late", "bert", ready=100, batch_s=1.0, init_s=0.1, has_template=False)
+    eager = SimulatedJob("eager", "bert", ready=100, batch_s=1.0, init_s=0.1, limit=3)
+    node.jobs = [first, late, eager]
+    while node.now < 3.0:
+        node.step()
+        assert not late.workers
+        assert len(first.workers) == 2, "nobody is ended for it"
+        assert len(eager.workers) == 1, "one slot is kept, and no more"
+    late.has_template = True
+    node.step()
+    assert len(late.workers) == 1
+    assert not any(job.taken for job in node.jobs)
+
+
+def test_a_job_alone_gets_all_slots_once_it_has_a_template() -> None:
+    node = Node.of(4)
+    node.jobs = [job := SimulatedJob("job", "anna", ready=8, batch_s=1.0, init_s=0.1, has_template=False)]
+    node.step()
+    assert (job.asked, len(job.workers)) == (1, 0)
+    job.has_template = True
+    node.step()
+    assert len(job.workers) == 4
+
+
+def test_a_job_without_a_slot_begins_no_template() -> None:
+    node = Node.of(2)
+    long = SimulatedJob("long", "anna", ready=100, batch_s=1000.0, init_s=0.1)
+    node.jobs = [long]
+    node.step()
+    node.jobs.append(other := SimulatedJob("other", "bert", ready=100, batch_s=1.0, init_s=0.1))
+    while node.now < 20:
+        node.step()
+    assert not other.asked
+    assert other.wanted_workers(node.now) == 100
 
 
 @pytest.mark.parametrize("count, demands, expected", [

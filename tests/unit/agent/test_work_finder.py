@@ -123,7 +123,7 @@ def job_on_node(job_id: str, **more: Any) -> SimpleNamespace:
         "job_id": job_id, "owner": "", "account": "", "priority": "normal", "slots_beyond": 0, "waiting": 0,
         "gpus_of_worker": Fraction(1),
         "observed": lambda *_: None, "workers": [], "wanted_workers": lambda _: 0, "end_idle_worker": lambda _: False,
-        "resident_bytes": lambda: 0, "apart_count": 0,
+        "resident_bytes": lambda: 0, "apart_count": 0, "awaits_template": lambda _: False,
     }  # fmt: skip
     return SimpleNamespace(**plain | more)
 

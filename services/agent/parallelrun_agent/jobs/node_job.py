@@ -217,8 +217,12 @@ class NodeJob:
 
     def wanted_workers(self, now: float) -> int:
         """Return how many more workers this job could use here: none before all is here that each of them needs."""
-        count = self._view.wanted_workers(now) if self.is_prepared else 0
-        return 0 if count > 0 and self._driver.session.processes.await_template(now) else count
+        return self._view.wanted_workers(now) if self.is_prepared else 0
+
+    def awaits_template(self, now: float) -> bool:
+        """Return whether its next workers, for which there are slots, are better started in a moment: see
+        `WorkerTemplates.is_awaited`."""
+        return self._driver.session.processes.await_template(now)
 
     def spawn(self) -> None:
         """Start one more worker."""

@@ -74,6 +74,8 @@ class SlotSharing:
     _standings: dict[str, _Standing] = field(default_factory=dict)
     _owners: dict[str, _Standing] = field(default_factory=dict)
     _counted_at: float = 0.0
+    _awaiting: dict[str, int] = field(default_factory=dict)
+    """By job: free slots that are kept for its next workers until there is a template of them."""
 
     def share(self, jobs: Sequence[NodeJob], ready: Mapping[str, int], sessions: Mapping[str, int], now: float) -> None:
         """Start workers in free slots, and end others for jobs that have less than their part.
@@ -85,11 +87,12 @@ class SlotSharing:
             now: monotonic.
         """
         self._count(jobs, sessions, now)
+        self._awaiting.clear()
         demand = {job.job_id: job.wanted_workers(now) for job in jobs if ready.get(job.job_id, 0) > 0}
         with_claims = [job for job in jobs if job.workers or demand.get(job.job_id, 0) > 0]
         if len(with_claims) == 1 and with_claims[0].owner not in self.most_workers:
             with_claims[0].share = Share()
-            self._fill(with_claims[0], demand.get(with_claims[0].job_id, 0), self._free(jobs))
+            self._fill(with_claims[0], demand.get(with_claims[0].job_id, 0), self._free(jobs), now)
             return
         if with_claims:
             self._share_among(with_claims, demand, self._local(ready, sessions, now), now)
@@ -105,13 +108,14 @@ class SlotSharing:
             short = min(demand.get(job.job_id, 0), shares[job.job_id] - _held(job))
             if short > 0:
                 job.share.lacks_memory = not self._has_memory_for(job, jobs)
-                started = 0 if job.share.lacks_memory else self._fill(job, short, self._free_for(job, jobs))
+                started = 0 if job.share.lacks_memory else self._fill(job, short, self._free_for(job, jobs), now)
                 missing += short - started
                 reserved += short - started if not job.workers else 0
         for job in jobs:
             free = min(self._free_for(job, jobs) - reserved, self._left_of_quota(job, jobs))
             if free > 0 and demand.get(job.job_id, 0) > 0:  # nobody else can use them
-                self._fill(job, min(job.wanted_workers(now), self._left_of_quota(job, jobs)), free)
+                wanted = job.wanted_workers(now) - self._awaiting.get(job.job_id, 0)
+                self._fill(job, min(wanted, self._left_of_quota(job, jobs)), free, now)
         missing += sum(self._beyond_quota(owner, jobs) for owner in self.most_workers)
         missing -= sum(not worker.keeps_its_slot for job in jobs for worker in job.workers)
         if missing > 0:
@@ -136,13 +140,23 @@ class SlotSharing:
             self._standings[job.job_id].part = part
         return targets(self.slots, claims, accounts)
 
-    def _fill(self, job: NodeJob, demand: int, free: int) -> int:
-        """Start workers of a job in free slots, and beyond them as far as it may; returns how many."""
-        beyond = max(0, job.slots_beyond - len(job.workers))
+    def _fill(self, job: NodeJob, demand: int, free: int, now: float) -> int:
+        """Start workers of a job in free slots, and beyond them as far as it may; returns how many.
+
+        Where they are better started in a moment, their slots are kept for them, and count as taken.
+        """
+        beyond = max(0, job.slots_beyond - self._taken(job))
         count = max(0, min(demand, free + beyond))
+        if count > 0 and job.awaits_template(now):
+            self._awaiting[job.job_id] = self._awaiting.get(job.job_id, 0) + count
+            return count
         for _ in range(count):
             job.spawn()
         return count
+
+    def _taken(self, job: NodeJob) -> int:
+        """Return the number of workers that a job has, and of those for which slots are kept."""
+        return len(job.workers) + self._awaiting.get(job.job_id, 0)
 
     def _make_room(self, jobs: list[NodeJob], shares: Mapping[str, int], missing: int, now: float) -> None:
         """End idle workers, or else let others end after what they run."""
@@ -185,7 +199,7 @@ class SlotSharing:
         most = self.most_workers.get(job.owner)
         if most is None:
             return self.slots + job.slots_beyond
-        return most - sum(len(each.workers) for each in jobs if each.owner == job.owner)
+        return most - sum(self._taken(each) for each in jobs if each.owner == job.owner)
 
     def _beyond_quota(self, owner: str, jobs: list[NodeJob]) -> int:
         """Return how many workers an owner has here beyond their quota, which has got smaller."""
@@ -215,7 +229,7 @@ class SlotSharing:
         return local
 
     def _free(self, jobs: Sequence[NodeJob]) -> int:
-        return self.slots - sum(max(0, len(job.workers) - job.slots_beyond) for job in jobs)
+        return self.slots - sum(max(0, self._taken(job) - job.slots_beyond) for job in jobs)
 
     def _add_use(self, job: NodeJob, elapsed_s: float) -> None:
         before = self.used.get(job.owner, Used())
@@ -232,7 +246,7 @@ class SlotSharing:
         free = self._free(jobs)
         if not self.gpus:
             return free
-        gpus_taken = sum(len(each.workers) * each.gpus_of_worker for each in jobs)
+        gpus_taken = sum(self._taken(each) * each.gpus_of_worker for each in jobs)
         return min(free, int((self.gpus - gpus_taken) / job.gpus_of_worker))
 
     def _has_memory_for(self, job: NodeJob, jobs: Sequence[NodeJob]) -> bool:

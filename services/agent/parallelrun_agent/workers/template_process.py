@@ -24,9 +24,9 @@ from typing import Final, Self
 from parallelrun_agent.users.worker_user import WorkerUser
 from parallelrun_worker import frames
 
-_ANSWER_S: Final = 3.0
+_ANSWER_S: Final = 1.0
 """Seconds in which a forked worker must say that it is there: the agent does nothing else meanwhile."""
-_END_S: Final = 1.0
+_END_S: Final = 0.1
 _POLL_S: Final = 0.001
 _CREDENTIALS: Final = struct.Struct("3i")
 _MOST_REASON_BYTES: Final = 200
@@ -34,6 +34,10 @@ _MOST_REASON_BYTES: Final = 200
 
 class NotForked(Exception):
     """A template could not fork a worker; the message says why."""
+
+
+class NotInTime(NotForked):
+    """A template has not answered in time."""
 
 
 class Outdated(NotForked):
@@ -53,8 +57,8 @@ class TemplateKey:
     code: str
     entry_script: str
     reads_tables: bool
-    environment: tuple[tuple[str, str], ...]
-    """The environment variables that are the same for each of them."""
+    environment: tuple[tuple[str, str], ...] = field(repr=False)
+    """The environment variables that are the same for each of them, with the values of secrets."""
     inputs: str = field(compare=False, default="")
     """Path of the file that describes the inputs of one of their jobs."""
 
@@ -148,7 +152,8 @@ class TemplateProcess:
             except OSError as error:
                 if self._last_word() == frames.OUTDATED:
                     raise Outdated(frames.OUTDATED.decode()) from None
-                raise NotForked(f"it doesn't fork: {error}") from None
+                kind = NotInTime if isinstance(error, TimeoutError) else NotForked
+                raise kind(f"it doesn't fork: {error}") from None
         return pid
 
     def _last_word(self) -> bytes:
@@ -176,7 +181,8 @@ class TemplateProcess:
         return pid
 
     def close(self) -> None:
-        """End it; workers that it has forked go on. The kernel may keep it for a while, which nobody waits for."""
+        """End it; workers that it has forked go on. The kernel may keep it for a while: who ends what dead workers have
+        left behind waits for it, too."""
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         self.channel.close()

@@ -17,13 +17,24 @@ from typing import Final
 from parallelrun_agent.loop import EventLoop
 from parallelrun_agent.node.memory import available_bytes
 from parallelrun_agent.workers.orphans import Orphans
-from parallelrun_agent.workers.template_process import ForkRequest, NotForked, Outdated, TemplateKey, TemplateProcess
+from parallelrun_agent.workers.template_process import (
+    ForkRequest,
+    NotForked,
+    NotInTime,
+    Outdated,
+    TemplateKey,
+    TemplateProcess,
+)
 from parallelrun_core.service.telemetry import logger
 
 log = logger()
 
 _READY_WITHIN_S: Final = 60.0
 _KEEP_S: Final = 120.0
+_KEEP_UNUSED_S: Final = 10.0
+"""One that has forked nothing yet makes room for another only after so long: its workers are about to come."""
+_PAUSE_S: Final = 10.0
+"""After one has not answered in time, nothing is forked for so long: others may hang as well, and leases be lost."""
 _MOST: Final = 4
 _MOST_GIVEN_UP: Final = 256
 _LEAST_MEMORY: Final = 1 << 30
@@ -37,6 +48,11 @@ class _RunningTemplate:
     process: TemplateProcess
     used_at: float
     is_ready: bool = False
+    has_forked: bool = False
+
+    def may_make_room(self, now: float) -> bool:
+        """Return whether it may be ended for another one."""
+        return self.is_ready and (self.has_forked or now >= self.used_at + _KEEP_UNUSED_S)
 
 
 class WorkerTemplates:
@@ -56,15 +72,18 @@ class WorkerTemplates:
         self._is_on = is_on
         self._running: OrderedDict[TemplateKey, _RunningTemplate] = OrderedDict()
         """The one that was used last is at the end."""
-        self._given_up: OrderedDict[TemplateKey, None] = OrderedDict()
+        self._given_up: OrderedDict[int, str] = OrderedDict()
+        """By the hash of a key, which has the values of secrets: the job whose own it was; empty: nobody's."""
+        self._fork_after = 0.0
         self._has_ended = False
+        self._lacks_memory = False
 
     def is_awaited(self, key: TemplateKey, now: float) -> bool:
         """Return whether workers of this key are better started in a moment: there will be a template to fork.
 
-        One is started if there is none.
+        One is started if there is none, so this is asked only for workers that have a slot.
         """
-        if not self._is_on or not self._orphans.is_parent or key in self._given_up:
+        if not self._is_on or not self._orphans.is_parent or hash(key) in self._given_up:
             return False
         if key not in self._running:
             self._start(key, now)
@@ -74,7 +93,7 @@ class WorkerTemplates:
     def fork(self, key: TemplateKey, request: ForkRequest) -> int:
         """Fork a worker; returns its process id, or -1 where it must be started by itself."""
         template = self._running.get(key)
-        if template is None or not template.is_ready:
+        if template is None or not template.is_ready or time.monotonic() < self._fork_after:
             return -1
         try:
             pid = template.process.fork(request)
@@ -83,9 +102,11 @@ class WorkerTemplates:
             self._end(key)
             return -1
         except NotForked as error:
+            if isinstance(error, NotInTime):
+                self._fork_after = time.monotonic() + _PAUSE_S
             self._give_up(key, str(error))
             return -1
-        template.used_at = time.monotonic()
+        template.used_at, template.has_forked = time.monotonic(), True
         self._running.move_to_end(key)
         return pid
 
@@ -102,6 +123,9 @@ class WorkerTemplates:
                 self._give_up(key, "it is not ready in time")
             elif now >= template.used_at + _KEEP_S:
                 self._end(key)
+        for key_hash, job_id in list(self._given_up.items()):
+            if job_id and job_id not in jobs:
+                del self._given_up[key_hash]
         has_ended, self._has_ended = self._has_ended, False
         return has_ended
 
@@ -112,13 +136,15 @@ class WorkerTemplates:
             self._end(key)
 
     def _start(self, key: TemplateKey, now: float) -> None:
-        available = available_bytes()
-        if available is not None and available < _LEAST_MEMORY:
-            log.info("template_not_started", script=key.entry_script, available_bytes=available)
+        available, lacked_memory = available_bytes(), self._lacks_memory
+        self._lacks_memory = available is not None and available < _LEAST_MEMORY
+        if self._lacks_memory:
+            if not lacked_memory:  # it is asked many times a second
+                log.info("template_not_started", script=key.entry_script, available_bytes=available)
             return
         while len(self._running) >= _MOST:
-            unused = next((each for each, template in self._running.items() if template.is_ready), None)
-            if unused is None:  # workers wait for each of them
+            unused = next((each for each, template in self._running.items() if template.may_make_room(now)), None)
+            if unused is None:  # workers wait for each of them, or are about to be forked
                 return
             self._end(unused)
         try:
@@ -142,7 +168,7 @@ class WorkerTemplates:
     def _give_up(self, key: TemplateKey, reason: str) -> None:
         """End the template of this key, and start no other one."""
         log.warning("template_given_up", script=key.entry_script, reason=reason)
-        self._given_up[key] = None
+        self._given_up[hash(key)] = key.job_id
         while len(self._given_up) > _MOST_GIVEN_UP:
             self._given_up.popitem(last=False)
         self._end(key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import site
 import sys
@@ -11,6 +12,10 @@ from typing import NamedTuple
 
 _FORK_SAFE_THREADS = frozenset(("jemalloc_bg_thd",))
 """Names of threads whose library knows in a forked process that they are missing: that of Arrow's allocator."""
+_HARMLESS_PTH = re.compile(
+    r"a1_coverage|distutils-precedence|_?virtualenv|easy-install|__editable__.*|.*-nspkg|.*[-_]editable"
+)
+"""Names of `.pth` files, without the end, that only make modules found in another way, or do nothing in a worker."""
 _GPU_LIBRARIES = ("/libcuda.so", "/libamdhip64.so")
 
 
@@ -45,9 +50,38 @@ def check_start(channel: int) -> None:
         file = getattr(sys.modules.get(name), "__file__", None)
         if file is not None and os.path.dirname(file) != os.path.dirname(os.__file__):  # some systems have one there
             raise Unfit(f"its environment has a {name}")
+    if name := _code_at_start():
+        raise Unfit(f"its environment runs {name} when Python starts")
     known = {"0", "1", "2", str(channel)}
     if any(each.partition(" ")[0] not in known for each in _open_descriptors()):
         raise Unfit("its environment opens files when Python starts")
+
+
+def _code_at_start() -> str:
+    """Return the name of a `.pth` file with code, which Python has run when it started; empty: there is none."""
+    for folder in _site_folders():
+        try:
+            names = os.listdir(folder)  # noqa: PTH208 - no path is needed
+        except OSError:
+            continue
+        for name in sorted(names):
+            stem, end = os.path.splitext(name)
+            if end == ".pth" and not _HARMLESS_PTH.fullmatch(stem) and _has_code(os.path.join(folder, name)):
+                return name
+    return ""
+
+
+def _site_folders() -> list[str]:
+    """Return the folders whose `.pth` files Python reads."""
+    return [*site.getsitepackages(), *([site.USER_SITE] if site.ENABLE_USER_SITE and site.USER_SITE else [])]
+
+
+def _has_code(pth: str) -> bool:
+    try:
+        with open(pth, "rb") as file:
+            return any(line.startswith((b"import ", b"import\t")) for line in file)
+    except OSError:
+        return False
 
 
 def times_of_packages() -> list[int]:

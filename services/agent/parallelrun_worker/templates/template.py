@@ -167,12 +167,12 @@ class WorkerTemplate:
             self._wait_for_adoption()
             os.chdir(order.folder)
             os.environ.update(order.variables)
-            agent.send(GO)
+            _show_as_worker(order.arguments)
+            _begin_anew()
+            agent.send(GO)  # from now on whatever fails is the worker's
             if agent.recv(len(GO)) != GO:
                 os._exit(1)
             agent.close()
-            _show_as_worker(order.arguments)
-            _begin_anew()
             return order.arguments
         except BaseException:
             os._exit(1)  # its socket is closed, so the agent starts this worker in another way
@@ -222,8 +222,9 @@ def _show_as_worker(arguments: list[str]) -> None:
         fields = file.read().rpartition(b")")[2].split()
     first, end = int(fields[45]), int(fields[46])  # arg_start, arg_end: fields 48 and 49 of proc(5)
     sys.orig_argv[:] = [*sys.orig_argv[: -len(sys.argv[1:])], *arguments]
-    text = b"\0".join(map(os.fsencode, sys.orig_argv))[: end - first - 1]
-    ctypes.memmove(first, text.ljust(end - first, b"\0"), end - first)
+    if first:  # 0: the kernel doesn't tell this process
+        text = b"\0".join(map(os.fsencode, sys.orig_argv))[: end - first - 1]
+        ctypes.memmove(first, text.ljust(end - first, b"\0"), end - first)
 
 
 def _begin_anew() -> None:
