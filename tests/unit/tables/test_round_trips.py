@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import pandas as pd
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from parallelrun_master.planning import record_scan
@@ -80,8 +80,10 @@ def test_whatever_text_is_cut_the_same_rows_come_out(
     whole = Cut(folder, [{"read_delimited": options}], 1 << 20)
     with patch.object(record_scan, "BLOCK_BYTES", block):
         parts = Cut(folder, [{"read_delimited": options}], size)
-    # A quote that is never closed means something else in a part than in the whole.
-    assume(not (multi_line and content.count('"') % 2))
+    # A quote that is never closed means something else in a part than in the whole. No `assume`: a twin calls this with
+    # an example of its own, outside of Hypothesis.
+    if multi_line and content.count('"') % 2:
+        return
     width = max([len(row) for row in whole.rows()], default=0)
     assert [row + (None,) * (width - len(row)) for row in parts.rows()] == whole.rows()
 
