@@ -6,6 +6,7 @@ import re
 import textwrap
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.staging.place import StagePlace
 from parallelrun_agent.workers.gpus import GpuPool
 from parallelrun_agent.workers.orphans import Orphans
+from parallelrun_agent.workers.templates import WorkerTemplates
 from parallelrun_core.code import snapshots
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord, Reopening
@@ -30,6 +32,7 @@ from parallelrun_core.wire.message import encode_files
 from parallelrun_core.wire.outcome import InitFailure, Outcome
 from parallelrun_core.wire.states import JobState
 from tests.integration.queue.job_on_redis import JobOnRedis
+from tests.integration.worker.template_harness import as_parent
 from tests.unit.agent.factories import machine
 
 if TYPE_CHECKING:
@@ -127,6 +130,26 @@ def test_mini_batches_are_run_and_committed(node: Callable[..., Node]) -> None:
     )
     assert rows.decode().split() == [f"/in/{name}" for name in "abcdefgh"]
     assert cluster.on_redis.leases() == {}
+
+
+def test_how_many_workers_a_job_wants_begins_no_template(node: Callable[..., Node]) -> None:
+    cluster = node("def run(items): return items", slots=2)
+    orphans = Orphans()
+    orphans.begin(lambda: True)
+    with as_parent(), closing(WorkerTemplates(cluster.loop, orphans)) as templates:
+        cluster.job._driver.session.processes._templates = templates
+        cluster.publish(*"ab")
+        now = time.monotonic()
+        wanted = 0
+        while wanted != 2:
+            cluster.loop.poll(0.02)
+            cluster.job.turn(time.monotonic())
+            wanted = cluster.job.wanted_workers(now)
+            assert not templates._running
+            assert time.monotonic() < now + PATIENCE_S
+        assert cluster.job.awaits_template(now)
+        assert len(templates._running) == 1
+        assert cluster.job.wanted_workers(now) == 2, "it wants them while it waits, too"
 
 
 def test_the_protocol_names_what_a_worker_is_told(node: Callable[..., Node]) -> None:
