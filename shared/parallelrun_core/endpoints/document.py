@@ -117,6 +117,8 @@ def read_deployment(
     endpoint_name = _gathered_name(document.get("endpoint_name"), endpoint, At("/endpoint_name", problems))
     tags = {} if document.get("tags") is None else document["tags"]
     At("/tags", problems).is_of(tags, dict, "a mapping")
+    description = "" if document.get("description") is None else document["description"]
+    At("/description", problems).is_of(description, str, "a string")
     problems.check()
     document = {**document, "name": called, "endpoint_name": endpoint_name}
     if is_of_pipeline(document):
@@ -128,7 +130,7 @@ def read_deployment(
     return DeploymentReading(
         name=called,
         endpoint=endpoint_name,
-        description=str(document.get("description") or ""),
+        description=description,
         tags={str(key): str(value) for key, value in tags.items()},
         reading=reading,
         slots=slots,
@@ -153,16 +155,21 @@ def _gathered_name(document_name: object, expected_name: str, at: At) -> str:
     if not isinstance(called, str) or not re.fullmatch(NAME_PATTERN, called):
         at.wrong(f"must be {_NAME}" if called else "this field is required")
     elif expected_name and called != expected_name:
-        at.problems.problems.append(another_name(expected_name, at.pointer))
+        problem = another_name(expected_name)
+        at.wrong(problem.message, problem.hint)
     return str(called)
 
 
 def _slots(document: Mapping[str, Any], folder: Path | None, names: Names | None) -> dict[str, Slot]:
     """Return what an invocation of a pipeline gives: its inputs that are data or texts. Numbers are those of the
-    document."""
+    document.
+
+    Raises:
+        InvalidInput: with one problem for each input that neither has a value nor can be given one.
+    """
     inputs = document.get("inputs")
     values = inputs if isinstance(inputs, dict) else {}
-    slots = {}
+    slots, problems = {}, Problems()
     for name, one in _declared(document, folder, names).items():
         default = values[name] if name in values else one.get("path", one.get("default"))
         if isinstance(default, dict):
@@ -172,9 +179,8 @@ def _slots(document: Mapping[str, Any], folder: Path | None, names: Names | None
             slots[name] = Slot(type=kind, default=None if default is None else str(default))
         elif default is None and not one.get("optional"):
             message = f"the input {name!r} is a {kind}, which an invocation can't give"
-            raise InvalidInput.at(
-                f"/inputs/{name}", message, f"give it a value in the deployment: inputs: {{{name}: …}}"
-            )
+            problems.wrong(f"/inputs/{name}", message, f"give it a value in the deployment: inputs: {{{name}: …}}")
+    problems.check()
     return slots
 
 
@@ -197,6 +203,8 @@ def _declared(document: Mapping[str, Any], folder: Path | None, names: Names | N
 
 
 def _type_of(value: object) -> str:
+    if isinstance(value, bool):
+        return "boolean"
     return "string" if isinstance(value, str) else "number"
 
 

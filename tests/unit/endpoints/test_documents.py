@@ -31,9 +31,20 @@ def test_all_that_is_wrong_with_an_endpoint_is_told() -> None:
 
 def test_all_that_is_wrong_with_a_deployment_is_told() -> None:
     with pytest.raises(InvalidInput) as told:
-        read_deployment({**DEPLOYMENT, "name": "a b", "tags": ["x"]}, endpoint="other")
-    assert pointers(told) == ["/name", "/endpoint_name", "/tags"]
+        read_deployment({**DEPLOYMENT, "name": "a b", "tags": ["x"], "description": [1]}, endpoint="other")
+    assert pointers(told) == ["/name", "/endpoint_name", "/tags", "/description"]
     assert told.value.problems[1].message == "it is another name than 'other'"
+
+
+def test_all_inputs_that_nobody_can_give_are_told() -> None:
+    pipeline = {**PIPELINE, "inputs": {"word": "hello", "flag": True, "rate": 0.5, "count": {"type": "integer"}}}
+    with pytest.raises(InvalidInput) as told:
+        read_deployment({**DEPLOYMENT, "job_definition": pipeline, "inputs": {"flag": None, "rate": None}})
+    assert {problem.pointer: problem.message.split(",")[0] for problem in told.value.problems} == {
+        "/inputs/flag": "the input 'flag' is a boolean",
+        "/inputs/rate": "the input 'rate' is a number",
+        "/inputs/count": "the input 'count' is a integer",
+    }
 
 
 def test_a_component_that_is_null_is_none() -> None:
