@@ -95,6 +95,12 @@ def test_a_deployment_made_in_another_way_is_not_shown_as_the_clients(
     assert not list((target.root / "azure" / "deployments").iterdir()), "nothing is remembered of what is deleted"
 
 
+def test_defaults_of_an_endpoint_that_are_no_mapping_are_refused(target: AzureTarget) -> None:
+    status, value = target.call("PUT", ENDPOINT, {"properties": {"defaults": ["x"]}})
+    assert status in {400, 422}, value
+    assert "/properties/defaults" in str(value)
+
+
 def test_a_schedule_that_was_changed_in_another_way_is_defined_anew_by_the_client(
     target: AzureTarget, native: httpx.Client
 ) -> None:

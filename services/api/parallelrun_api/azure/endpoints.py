@@ -19,6 +19,7 @@ from parallelrun_api.azure.resolving import FacadeNames
 from parallelrun_api.endpoints.service import EndpointService
 from parallelrun_api.people.person import CURRENT
 from parallelrun_api.submission.checks import PathChecks
+from parallelrun_core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from parallelrun_core.answers.endpoints import BatchDeployment, BatchEndpoint
@@ -49,7 +50,10 @@ async def get_endpoint(name: str, request: Request, facade: FacadeOf) -> Respons
 async def put_endpoint(name: str, request: Request, facade: FacadeOf) -> Response:
     """Define a batch endpoint, or define it anew."""
     sent, properties = await read_resource(request, "a batch endpoint")
-    default = (properties.get("defaults") or {}).get("deploymentName")
+    defaults = properties.get("defaults") or {}
+    if not isinstance(defaults, dict):
+        raise InvalidInput.at("/properties/defaults", "it is a mapping", "deploymentName is known")
+    default = defaults.get("deploymentName")
     document = {
         "description": properties.get("description") or "",
         "tags": sent.get("tags") or {},
@@ -97,13 +101,13 @@ async def put_deployment(name: str, deployment: str, request: Request, facade: F
     check_not_masked(properties)
     document = {**deployment_document(properties), "tags": sent.get("tags") or {}}
 
-    def put() -> BatchDeployment:
+    def put() -> dict[str, Any]:
         batch_deployment, _ = _service(facade).put_deployment(name, deployment, document, None, is_default=False)
         stored_name, definition = _stored_name(name, deployment), _definition_of(batch_deployment)
         _remembered(facade).put(stored_name, dict(properties), of=definition)
-        return batch_deployment
+        return _deployment_answer(facade, request, batch_deployment)
 
-    return begun(_deployment_answer(facade, request, await run_sync(put)))
+    return begun(await run_sync(put))
 
 
 @router.delete(_DEPLOYMENT, name="delete_batch_deployment")
