@@ -17,6 +17,8 @@ from typing import Any, Final, NamedTuple
 from parallelrun_core.spec.requirements import index_option, parse_requirement, requirement_lines
 
 _PACKAGE: Final = re.compile(r"(?:[\w.\-/]+::)?(?P<name>[A-Za-z0-9][\w.\-]*)\s*(?P<version>[^\w\s\[].*)?")
+_SPACED: Final = re.compile(r"(?P<package>\S*\w)\s+(?P<version>[0-9][\w.+!]*)(?P<star>\*?)(?:\s+[\w.*]+)?")
+"""A package with its version, and perhaps a build, after spaces: `numpy 1.26`, which is `numpy==1.26`."""
 _COMPARISON: Final = re.compile(r"(==|>=|<=|!=|~=|>|<|=)\s*([0-9]\w*(?:[.+!]\w+)*)((?:\.?\*)?)")
 _BUILD: Final = re.compile(r"(?<=[\w.*])=[^=,<>!~|]+$")
 """The third part of name=version=build, which names a file of conda's."""
@@ -116,7 +118,11 @@ def _entries(conda: Mapping[str, Any]) -> Iterator[Any]:
 
 def _package(entry: str) -> tuple[str, str] | None:
     """The name and the version of a conda package, as written; None: it is none."""
-    match = _PACKAGE.fullmatch(entry.strip())
+    text = entry.strip()
+    if spaced := _SPACED.fullmatch(text):
+        version = spaced["version"]
+        text = spaced["package"] + (f"={version.rstrip('.')}" if spaced["star"] else f"=={version}")
+    match = None if "://" in text else _PACKAGE.fullmatch(text)
     return (match["name"].lower(), (match["version"] or "").strip()) if match else None
 
 
@@ -124,14 +130,17 @@ def _requirement(entry: str) -> list[str]:
     """The line of a requirements file that stands for a conda package; none for what no environment needs."""
     package = _package(entry)
     if package is None:
-        raise ValueError(f"{entry!r} is not a package")
+        bracket = "write a version without brackets, as in numpy>=1.26, and what has extras under pip:"
+        hint = bracket if "[" in entry else "what only pip reads, as a URL, belongs under pip:"
+        raise ValueError(f"{entry!r} is not a package of conda that can be read; {hint}")
     name, version = package
     table = _packages()
     if name in table.not_needed or name == "python":
         return []
     if table.is_of_conda_only(name):
         raise ValueError(
-            f"the conda package {name!r} is not on PyPI; the environment is built with packages from there only"
+            f"the conda package {name!r} is not on PyPI; the environment is built with packages from there only: if "
+            "one of them does the same, put it under pip:"
         )
     return [parse_requirement(table.pypi_names.get(name, name) + _version(name, version)).text]
 
