@@ -64,7 +64,20 @@ class MoonDatastore(S3Datastore):
     crater: str
 
 """
+_SECRETS = "parallelrun_core/service/secret_source.py"
+_SOURCES = '_SOURCES: Final[dict[str, Callable[[str], SecretSource]]] = {"": _Folder'
+_MOON_SECRETS = f"""
+class _Moon(_NoSecrets):
+    def __init__(self, place: str) -> None:
+        self._place = place
+
+    def read(self, name: str) -> bytes:
+        return f"{{name}} of {{self._place}}".encode()
+
+
+{_SOURCES}, "moon": _Moon"""
 EDITS = {
+    "where the values of secrets come from (a folder of files; a vault)": {_SECRETS: {_SOURCES: _MOON_SECRETS}},
     "a kind of object store, or a scheme of URLs": {_SCHEMES: {"SCHEMES: Final = {": _MOON_SCHEMES}},
     "a kind of datastore": {
         _DATASTORES: {
@@ -207,9 +220,8 @@ def test_a_kind_of_datastore_is_defined_shown_and_has_a_client(
         assert api.get("/v1/datastores/far").json()["definition"]["crater"] == "Tycho"
     program = (
         "from pathlib import Path; from parallelrun_core.datastores import registry;"
-        "from parallelrun_core.service.secret_source import secret_source;"
         "from parallelrun_core.storage.objects.clients import client_of;"
-        f"registry.use(Path({str(tmp_path / 'root')!r}), secret_source(None));"
+        f"registry.use(Path({str(tmp_path / 'root')!r}));"
         "print(type(client_of('azureml://datastores/far/paths')).__name__)"
     )
     assert copy.run("-c", program).strip() == "S3Store"
@@ -284,6 +296,32 @@ def test_a_kind_of_trigger_is_defined_due_told_in_words_and_known_to_azure_clien
     assert schedule["next"][:2] == ["2030-01-01T00:00:00Z", "2030-01-15T18:00:00Z"]
     assert shown["trigger"] == {"triggerType": "SpringTide", "harbor": "Husum", "startTime": trigger["start_time"]}
     assert "`type: spring_tide`" in contract
+
+
+def test_another_source_of_secrets_reaches_services_deliveries_and_embedded_clusters(
+    edited: Callable[[str], Copy], tmp_path: Path
+) -> None:
+    program = f"""
+from pathlib import Path
+import msgspec
+from parallelrun.embedded.services import ClusterLayout, cluster_services
+from parallelrun_agent.settings import AgentSettings
+from parallelrun_agent.workers.secrets import secret_values
+from parallelrun_core.spec.secrets import Secret
+from parallelrun_master.outbox.delivery import Order
+from parallelrun_master.settings import MasterSettings
+
+print(secret_values({{"A": Secret(file="a")}}, AgentSettings(node="n")))
+print(msgspec.json.decode(Order.of(MasterSettings(), [], 1.0), type=Order).secrets.read("b"))
+layout = ClusterLayout(home=Path({str(tmp_path)!r}))
+services = cluster_services(layout, redis_url="u", port=1, token="t", nodes=1, slots=1)
+print(*(service.name for service in services if "moon://tycho" in service.environment.values()))
+assert "moon" not in services[0].environment["PARALLELRUN_CLOSED_FOLDERS"]
+"""
+    copy = edited("where the values of secrets come from (a folder of files; a vault)")
+    assert copy.run("-c", program, PARALLELRUN_SECRETS_DIR="moon://tycho").splitlines() == [
+        "{'A': 'a of moon://tycho'}", "b'b of moon://tycho'", "master node1 concatenator",
+    ]  # fmt: skip
 
 
 def test_a_destination_is_told_of_the_ends_of_those_jobs_that_want_it(

@@ -12,7 +12,7 @@ from parallelrun.models import Datastore
 from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.datastores.bound_secrets import BoundSecrets
 from parallelrun_core.datastores.document import datastore_catalog
-from parallelrun_core.service.secret_source import secret_source
+from parallelrun_core.service.secret_source import SETTING, secret_source, setting_in
 from parallelrun_core.service.state_folder import state_folder
 
 
@@ -59,9 +59,8 @@ class OwnDatastores:
 
 def use() -> None:
     """Let this process know them, with their secrets: it looks at outputs in stores before a run starts."""
-    folder = os.environ.get("PARALLELRUN_SECRETS_DIR")
     with suppress(RuntimeError):
-        datastore_registry.use(state_folder(), secret_source(Path(folder).absolute() if folder else None))
+        datastore_registry.use(state_folder(), secret_source(setting_in(os.environ).get(SETTING, "")))
 
 
 def give_to(root: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Final
 from parallelrun.embedded.redis_server import RedisServer
 from parallelrun.embedded.supervisor import Service
 from parallelrun_core.assets.site import VARIABLE as SITE
+from parallelrun_core.service import secret_source
 from parallelrun_core.service.template import PADDING
 from parallelrun_core.storage.path_rule import EVERYWHERE
 from parallelrun_core.store.roles import Role
@@ -34,7 +35,6 @@ _PASSED_ON: Final = tuple(
 )  # fmt: skip
 """Patterns of the variables that services take from the user's environment: how a cluster behaves, wherever it is."""
 _KINDS: Final = "PARALLELRUN_KINDS"
-_SECRETS_DIR: Final = "PARALLELRUN_SECRETS_DIR"
 _AGENT_GRACE_S: Final = 5.0
 _LEADERS_NICE: Final = 5
 """Nobody waits for a single step of theirs, as one does for an answer of the API, or of Redis."""
@@ -97,11 +97,6 @@ class ClusterLayout:
             folder.mkdir(mode=0o700, exist_ok=True)
 
 
-def _secrets_folder() -> list[str]:
-    """Return the folder of secrets that the user has named for the services; no job may name it."""
-    return list(_absolute(os.environ, _SECRETS_DIR).values())
-
-
 def redis_service(server: RedisServer, *, may_forget: bool = False, locks: tuple[int, ...] = ()) -> Service:
     """The Redis server, which is stopped last: the others need it until they have ended.
 
@@ -144,7 +139,7 @@ def cluster_services(
 
     def environment(role: Role) -> dict[str, str]:
         # In the environment, not among the arguments, which everybody on the machine can read.
-        secrets_setting = {} if role is Role.API else _absolute(os.environ, _SECRETS_DIR)
+        secrets_setting = {} if role is Role.API else secret_source.setting_in(os.environ)
         return {
             **shared,
             **secrets_setting,
@@ -179,6 +174,7 @@ def _shared_environment(layout: ClusterLayout, redis_url: str, *, may_forget: bo
 
 
 def _api(layout: ClusterLayout, port: int, token: str, environment: Mapping[str, str]) -> Service:
+    folder_of_secrets = filter(secret_source.is_folder, secret_source.setting_in(os.environ).values())
     return _python(
         "api",
         *("parallelrun_api.main", "--host", "127.0.0.1", "--port", str(port)),
@@ -186,7 +182,7 @@ def _api(layout: ClusterLayout, port: int, token: str, environment: Mapping[str,
             **environment,
             "PARALLELRUN_TOKEN": token,
             "PARALLELRUN_ALLOWED_ROOTS": ":".join(EVERYWHERE),  # it is the user's own machine
-            "PARALLELRUN_CLOSED_FOLDERS": ":".join([*map(str, layout.closed), *_secrets_folder()]),
+            "PARALLELRUN_CLOSED_FOLDERS": ":".join([*map(str, layout.closed), *folder_of_secrets]),
             "PARALLELRUN_AUDIT_LOG": str(layout.logs / "audit.log"),
         },
     )

@@ -46,7 +46,6 @@ from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.folder.disk_floor import DiskFloor
 from parallelrun_core.limits.definition import Limit, limit_catalog, read_limit
 from parallelrun_core.lru_cache import LruCache
-from parallelrun_core.service.secret_source import secret_source
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.event_stream import EventStreams
 from parallelrun_core.store.job_views import JobViews
@@ -148,7 +147,7 @@ class Context:
 def build_context(settings: ApiSettings) -> Context:
     """Put a server together; nothing is connected or written yet."""
     client = connect(settings.redis_login)
-    datastore_registry.use(settings.root, secret_source(None))  # it checks what they stand for, without credentials
+    datastore_registry.use(settings.root)  # it checks what they stand for, without credentials
     registry = Registry(client)
     nodes = NodeRegistry(client)
     job_views = JobViews(client)

@@ -16,7 +16,7 @@ from parallelrun_core.datastores.credentials import Found, read_credentials
 from parallelrun_core.datastores.definition import OF_DATASTORES, Datastore
 from parallelrun_core.datastores.document import DatastoreCatalog, datastore_catalog
 from parallelrun_core.errors import ParallelRunError
-from parallelrun_core.service.secret_source import SecretSource, SecretUnusable
+from parallelrun_core.service.secret_source import SecretSource, SecretUnusable, secret_source
 
 _FRESH_S: Final = 2.0
 """How long what was read is used without asking whether it has changed."""
@@ -51,14 +51,14 @@ _READ: Final[dict[str, _Read]] = {}
 _LOCK: Final = threading.Lock()
 
 
-def use(root: Path, secrets: SecretSource) -> None:
+def use(root: Path, secrets: SecretSource | None = None) -> None:
     """Say where this process, and those that are forked from it, find definitions and secrets.
 
     Args:
         root: the cluster's root folder.
-        secrets: has the credentials of datastores.
+        secrets: has the credentials of datastores; None: this process has none of them.
     """
-    _PLACES[:] = [_Place(datastore_catalog(root), BoundSecrets(root), secrets)]
+    _PLACES[:] = [_Place(datastore_catalog(root), BoundSecrets(root), secrets or secret_source(""))]
     _READ.clear()
 
 

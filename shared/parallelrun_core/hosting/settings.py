@@ -18,7 +18,7 @@ from pydantic_settings import BaseSettings, CliSettingsSource, SettingsConfigDic
 
 from parallelrun_core.described import descriptions
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.service.secret_source import SecretSource, secret_source
+from parallelrun_core.service.secret_source import SecretSource, absolute, secret_source
 from parallelrun_core.wire.leasing import LEADER_S, LEASE_S
 
 if TYPE_CHECKING:
@@ -177,14 +177,14 @@ def secret_of(secret: SecretStr, file: Path | None, flag: str) -> str:
 class ReadsStores(ServiceSettings):
     """The settings of a service that reads or writes users' data."""
 
-    secrets_dir: Path | None = None
+    secrets_dir: str = ""
     """Local folder with secrets, for this service's user alone (mode 0700): those of datastores in `datastores`, and,
     on nodes, a file for each secret that jobs may refer to."""
 
     @field_validator("secrets_dir")
     @classmethod
-    def _whole(cls, value: Path | None) -> Path | None:
-        return value and value.absolute()
+    def _whole(cls, value: str) -> str:
+        return absolute(value)
 
     @property
     def secrets(self) -> SecretSource:

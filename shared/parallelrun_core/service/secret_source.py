@@ -1,12 +1,15 @@
 """The source of a service's secrets: one for those of jobs, of datastores and of webhooks.
 
-Another source than a folder is a class with `read` and `stamp`, and a line in `secret_source`.
+Another source than a folder, such as a vault, is a class with `read` and `stamp`, and a line in `_SOURCES`: services,
+nodes and deliveries pass on the one setting that names it. What else it needs comes from variables that do not begin
+with `PARALLELRUN_`, which they pass on as well.
 """
 
 from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -15,6 +18,7 @@ from parallelrun_core.untrusted.paths import open_beneath
 
 MAX_BYTES: Final = 64 << 10
 """One more than twice this could not be an environment variable."""
+SETTING: Final = "PARALLELRUN_SECRETS_DIR"
 
 
 class SecretUnusable(Exception):
@@ -38,19 +42,11 @@ class SecretSource(Protocol):
         """Return what is another value once the secret has changed; reads nothing of it, and raises nothing."""
 
 
-def secret_source(folder: Path | None) -> SecretSource:
-    """Return the source that a service's settings name.
-
-    Args:
-        folder: `secrets_dir` of the settings; None: this service has no secrets.
-    """
-    return _NoSecrets() if folder is None else _Folder(folder)
-
-
 class _NoSecrets:
     def read(self, name: str) -> bytes:
-        folder = "give this service a folder of secrets (--secrets-dir, PARALLELRUN_SECRETS_DIR)"
-        raise SecretUnusable(f"{folder}, and put it there as {name}")
+        raise SecretUnusable(
+            f"give this service a folder of secrets (--secrets-dir, {SETTING}), and put it there as {name}"
+        )
 
     def stamp(self, name: str) -> object:
         return None
@@ -59,8 +55,8 @@ class _NoSecrets:
 class _Folder:
     """A local folder for this service's user alone, with a file for each secret."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: str) -> None:
+        self._folder = Path(folder)
 
     def read(self, name: str) -> bytes:
         self._check()
@@ -90,3 +86,36 @@ class _Folder:
         if stat.S_IMODE(status.st_mode) & 0o077 or status.st_uid not in (0, os.geteuid()):
             message = "must belong to the user of this service and be closed to all others (chmod 700)"
             raise SecretUnusable(f"the folder {self._folder} {message}")
+
+
+_SOURCES: Final[dict[str, Callable[[str], SecretSource]]] = {"": _Folder}
+"""By the scheme of its URL; what has none of these is a folder."""
+
+
+def secret_source(place: str) -> SecretSource:
+    """Return the source that a service's settings name.
+
+    Args:
+        place: `secrets_dir` of the settings; empty: this service has no secrets.
+    """
+    return _SOURCES[_scheme(place)](place) if place else _NoSecrets()
+
+
+def absolute(place: str) -> str:
+    """Return `secrets_dir` as processes with another current folder need it."""
+    return os.path.abspath(place) if place and is_folder(place) else place
+
+
+def is_folder(place: str) -> bool:
+    return not _scheme(place)
+
+
+def setting_in(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variable that names the source in an environment, if there is one, for other processes."""
+    place = environment.get(SETTING)
+    return {SETTING: absolute(place)} if place else {}
+
+
+def _scheme(place: str) -> str:
+    scheme, separator, _ = place.partition("://")
+    return scheme if separator and scheme in _SOURCES else ""

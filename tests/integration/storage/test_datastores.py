@@ -40,7 +40,7 @@ class Node:
         self.secrets = home / "secrets"
         (self.secrets / "datastores").mkdir(parents=True)
         self.secrets.chmod(0o700)
-        datastore_registry.use(home, secret_source(self.secrets))
+        datastore_registry.use(home, secret_source(str(self.secrets)))
 
     def put_secret(self, key: str = KEY, secret: str = SECRET) -> None:
         text = f"access_key_id: {key}\nsecret_access_key: {secret}\n"
@@ -230,7 +230,7 @@ def test_datastores_of_azure_and_google_are_as_those_of_s3(
     (secrets / "datastores").mkdir(parents=True)
     secrets.chmod(0o700)
     (secrets / "datastores" / "key").write_text(f"account_key: {ACCOUNT_KEY}\n")
-    datastore_registry.use(tmp_path, secret_source(secrets))
+    datastore_registry.use(tmp_path, secret_source(str(secrets)))
     given: dict[str, object] = {"type": kind, "prefix": bucket.prefix}
     if kind == "gcs":
         given |= {"bucket": BUCKET, "endpoint": server.url, "anonymous": True}

@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def settings(folder: Path | None) -> AgentSettings:
-    return AgentSettings(node="node-a", secrets_dir=folder)
+    return AgentSettings(node="node-a", secrets_dir=str(folder or ""))
 
 
 def test_values_come_from_the_agents_environment_and_from_its_folder(

@@ -123,7 +123,7 @@ def secrets(tmp_path: Path) -> Iterator[Path]:
     (folder / "datastores").mkdir(parents=True)
     folder.chmod(0o700)
     (folder / "datastores" / "key").write_text("access_key_id: a\nsecret_access_key: b\n")
-    datastore_registry.use(tmp_path, secret_source(folder))
+    datastore_registry.use(tmp_path, secret_source(str(folder)))
     yield folder
     datastore_registry._PLACES.clear()
 

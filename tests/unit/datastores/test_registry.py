@@ -37,7 +37,7 @@ def secrets(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def told(tmp_path: Path, secrets: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DatastoreCatalog]:
     monkeypatch.setattr(datastore_registry, "_FRESH_S", 0)
-    datastore_registry.use(tmp_path, secret_source(secrets))
+    datastore_registry.use(tmp_path, secret_source(str(secrets)))
     yield datastore_catalog(tmp_path)
     datastore_registry._PLACES.clear()
 
@@ -136,7 +136,7 @@ def test_the_stamp_of_a_secret_is_not_that_of_what_a_link_leads_to(secrets: Path
     elsewhere = secrets / "elsewhere"
     elsewhere.write_text("a")
     (secrets / "datastores" / "key").symlink_to(elsewhere)
-    source = secret_source(secrets)
+    source = secret_source(str(secrets))
     before = source.stamp("datastores/key")
     elsewhere.write_text("another one")
     assert source.stamp("datastores/key") == before
@@ -180,7 +180,7 @@ def test_what_is_missing_is_said_with_what_to_do(told: DatastoreCatalog, secrets
     secrets.chmod(0o755)
     with pytest.raises(datastore_registry.DatastoreUnusable, match="chmod 700"):
         datastore_registry.known("images")
-    datastore_registry.use(tmp_path, secret_source(None))
+    datastore_registry.use(tmp_path)
     with pytest.raises(datastore_registry.DatastoreUnusable, match="PARALLELRUN_SECRETS_DIR"):
         datastore_registry.known("images")
     told.define(read_definition(S3 | {"anonymous": True}, name="images"))

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
+import msgspec
 import pytest
 
 from parallelrun_core.folder.job_folder import JobFolder
@@ -20,13 +21,14 @@ from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
 from parallelrun_master.destinations.notices import delivery, sending
-from parallelrun_master.destinations.notices.delivery import NoticeDelivery, NoticeOrder
+from parallelrun_master.destinations.notices.delivery import NoticeDelivery, NoticeOrder, order_of
 from parallelrun_master.destinations.notices.message import KeyUnusable, headers, key_of
 from parallelrun_master.destinations.notices.sending import NotDelivered, post
 from parallelrun_master.outbox.delivery import GIVE_UP_S, pause_s
 from parallelrun_master.outbox.entries import attempts_of, enqueue, owed, taken
 from parallelrun_master.outbox.watch import Watch
 from parallelrun_master.policy.notices import Allowed, key_file, refusal
+from parallelrun_master.settings import MasterSettings
 from tests.webhook import KEY, Receiver
 
 LOOPBACK = "127.0.0.0/8"
@@ -198,11 +200,8 @@ class Ended:
         )
 
     def deliver(self, now: float = 100.0, secrets_dir: Path | None = None) -> None:
-        directory = str(secrets_dir) if secrets_dir else None
-        order = NoticeOrder(
-            root=str(self.root), secrets_dir=directory, allow=LOOPBACK, log_format="json", now=now, names=[self.name]
-        )
-        NoticeDelivery(order).run()
+        settings = MasterSettings(root=self.root, secrets_dir=str(secrets_dir or ""), notify_allow=LOOPBACK)
+        NoticeDelivery(msgspec.json.decode(order_of(settings, [self.name], now), type=NoticeOrder)).run()
 
     @property
     def said(self) -> str:

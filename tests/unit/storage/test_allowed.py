@@ -9,7 +9,6 @@ import pytest
 from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.datastores.document import datastore_catalog, read_definition
 from parallelrun_core.errors import UnsafePath
-from parallelrun_core.service.secret_source import secret_source
 from parallelrun_core.storage.objects.allowed import is_below, refusal
 from parallelrun_core.storage.path_rule import EVERYWHERE, PathRule, Places
 from parallelrun_core.storage.stores import storage_of
@@ -77,7 +76,7 @@ def test_a_datastore_is_allowed_if_what_it_stands_for_is(tmp_path: Path) -> None
     catalog = datastore_catalog(tmp_path)
     catalog.define(read_definition({"type": "s3", "bucket": "ours", "prefix": "a/b"}, name="d"))
     catalog.define(read_definition({"type": "s3", "bucket": "ours", "endpoint": "http://10.0.0.1:9000"}, name="inside"))
-    datastore_registry.use(tmp_path, secret_source(None))
+    datastore_registry.use(tmp_path)
     path, inside = "azureml://datastores/d/paths/x", "azureml://datastores/inside/paths/x"
 
     def refused(url: str, *roots: str) -> str:

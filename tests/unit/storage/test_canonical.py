@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from parallelrun_core.datastores import registry
 from parallelrun_core.datastores.document import datastore_catalog, read_definition
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.service.secret_source import secret_source
 from parallelrun_core.storage.objects.allowed import is_below, refusal
 from parallelrun_core.storage.path_rule import PathRule, Places
 from parallelrun_core.storage.supported import supported_path
@@ -114,7 +113,7 @@ def check_admitted(url: str, rule: PathRule) -> None:
 def check_escape(url: str, root: Path) -> None:
     """It is refused when a job is read, or at the latest when its paths are checked at submission."""
     datastore_catalog(root).put("d", read_definition({"type": "s3", "bucket": "bucket", "prefix": "team"}, name="d"))
-    registry.use(root, secret_source(None))
+    registry.use(root)
     rule = PathRule(root, Places(roots=["s3://", "gs://", "abfss://", "https://"]))
     with pytest.raises(ValueError, match=r"(empty name|no URL|no server|not a URL|password|character)"):
         check_admitted(url, rule)

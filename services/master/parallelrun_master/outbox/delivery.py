@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
@@ -19,7 +19,11 @@ from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.process import die_with_parent
+from parallelrun_core.service.secret_source import SecretSource, secret_source
 from parallelrun_master.outbox.entries import OutboxEntry, job_of, taken
+
+if TYPE_CHECKING:
+    from parallelrun_master.settings import MasterSettings
 
 _UNTIL_ENDED_S: Final = 2.0
 GIVE_UP_S: Final = 24 * 3600.0
@@ -35,6 +39,25 @@ class Order(msgspec.Struct, kw_only=True, frozen=True):
     now: float
     """By Redis' clock."""
     names: list[str]
+    secrets_dir: str = ""
+
+    @classmethod
+    def of(cls, settings: MasterSettings, names: list[str], now: float, **of_destination: Any) -> bytes:
+        """Return an order of a master with these settings, as the process reads it.
+
+        Args:
+            of_destination: the fields that a destination adds.
+        """
+        order = cls(
+            root=str(settings.root), log_format=settings.log_format, now=now, names=names,
+            secrets_dir=settings.secrets_dir, **of_destination,
+        )  # fmt: skip
+        return msgspec.json.encode(order)
+
+    @property
+    def secrets(self) -> SecretSource:
+        """Return the secrets of the master, such as keys that sign and passwords of servers."""
+        return secret_source(self.secrets_dir)
 
 
 _Order = TypeVar("_Order", bound=Order)

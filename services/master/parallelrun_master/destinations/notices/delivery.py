@@ -13,12 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-import msgspec
-
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.layout import Logs, outbox_of
 from parallelrun_core.service import telemetry
-from parallelrun_core.service.secret_source import SecretUnusable, secret_source
+from parallelrun_core.service.secret_source import SecretUnusable
 from parallelrun_core.spec.notify import Notify
 from parallelrun_core.spec.secrets import OF_NOTICES
 from parallelrun_core.untrusted.sanitize import visible
@@ -36,7 +34,6 @@ _AT_ONCE: Final = 8
 
 
 class NoticeOrder(Order, kw_only=True, frozen=True):
-    secrets_dir: str | None
     allow: str
 
 
@@ -44,7 +41,7 @@ class NoticeDelivery:
     def __init__(self, order: NoticeOrder) -> None:
         self._order = order
         self._root = Path(order.root)
-        self._secrets = secret_source(Path(order.secrets_dir) if order.secrets_dir else None)
+        self._secrets = order.secrets
         self._allowed = Allowed.parse(order.allow)
         self._clock = Clock(order.now)
         self._log = telemetry.logger()
@@ -116,15 +113,7 @@ def notify_of(record: JobRecord) -> Notify | None:
 
 def order_of(settings: MasterSettings, names: list[str], now: float) -> bytes:
     """Return what a master with these settings wants sent, as the process reads it."""
-    order = NoticeOrder(
-        root=str(settings.root),
-        secrets_dir=str(settings.secrets_dir) if settings.secrets_dir else None,
-        allow=settings.notify_allow,
-        log_format=settings.log_format,
-        now=now,
-        names=names,
-    )
-    return msgspec.json.encode(order)
+    return NoticeOrder.of(settings, names, now, allow=settings.notify_allow)
 
 
 def main() -> None:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
 from parallelrun_core.errors import CorruptLog, NotFound, ParallelRunError
 from parallelrun_core.folder.job_span import span_of
 from parallelrun_core.layout import outbox_of
@@ -93,15 +91,8 @@ class TraceDelivery:
 def order_of(settings: MasterSettings, names: list[str], now: float) -> bytes:
     """Return what a master with these settings wants sent, as the process reads it."""
     tracing = settings.tracing()
-    order = TraceOrder(
-        root=str(settings.root),
-        log_format=settings.log_format,
-        most=settings.trace_mini_batches,
-        sampler=tracing.sampler if tracing is not None else Sampler(),
-        now=now,
-        names=names,
-    )
-    return msgspec.json.encode(order)
+    sampler = tracing.sampler if tracing is not None else Sampler()
+    return TraceOrder.of(settings, names, now, most=settings.trace_mini_batches, sampler=sampler)
 
 
 def main() -> None:

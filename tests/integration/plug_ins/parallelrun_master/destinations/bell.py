@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-
 from parallelrun_core.layout import outbox_of
 from parallelrun_master.outbox.delivery import Clock, Order, carry_out, due_end
 
@@ -25,8 +23,7 @@ def is_served(_: Any) -> bool:
 
 def order_of(settings: Any, names: list[str], now: float) -> bytes:
     """Return what a master with these settings wants rung."""
-    order = Order(root=str(settings.root), log_format=settings.log_format, now=now, names=names)
-    return msgspec.json.encode(order)
+    return Order.of(settings, names, now)
 
 
 def ring(order: Order) -> None:
