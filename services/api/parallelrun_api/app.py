@@ -7,11 +7,10 @@ from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Final
 
-from fastapi import Depends, FastAPI
-from starlette.routing import Route
+from fastapi import FastAPI
 
 from parallelrun_api.azure import install as azure
-from parallelrun_api.context import Context, check_access
+from parallelrun_api.context import Context
 from parallelrun_api.contract import document
 from parallelrun_api.http import problems
 from parallelrun_api.http.audit import Audit
@@ -97,11 +96,10 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
     app.state.sessions = sessions = Sessions(token, context.settings.root)
     app.state.token = token
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
-    for module in _MODULES:
-        is_open = module in (session, operations)
-        app.include_router(module.router, dependencies=[] if is_open else [Depends(check_access)])
+    routes = [route for module in _MODULES for route in module.router.routes]
+    app.router.routes += routes
     door = azure.install(app, context, token)
-    problems.install(app, [each for module in _MODULES for each in module.router.routes if isinstance(each, Route)])
+    problems.install(app, routes)
     open_paths = (
         OPEN_PATHS | azure.OPEN_PATHS | {session.PATH} | ({"/metrics"} if context.settings.is_loopback else set())
     )

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from parallelrun_api.models import Problem
 from parallelrun_api.routes.computes import SCHEMAS as COMPUTES
+from parallelrun_api.routes.router import Operation
 from parallelrun_api.schemas import fill_in_answers
 from parallelrun_core.computes.kinds import model_of
 from parallelrun_core.datastores.definition import OF_TYPE
@@ -33,7 +34,7 @@ def document(app: FastAPI) -> dict[str, Any]:
         version=app.version,
         description=app.description,
         license_info=app.license_info,
-        routes=app.routes,
+        routes=[each.api_route for each in app.routes if isinstance(each, Operation)],
         tags=[
             {"name": "jobs", "description": "Submit, follow, cancel."},
             {"name": "files", "description": "Logs and outputs."},

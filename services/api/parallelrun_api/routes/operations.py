@@ -16,21 +16,21 @@ from parallelrun_api.routes.router import Operations
 from parallelrun_core.answers.cluster import Health
 from parallelrun_core.store.connection import RedisError
 
-router = Operations("operations", "")
+router = Operations("operations", "", is_open=True)
 
 _PATIENCE_S: Final = 3.0
 _METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _OPEN: Final[dict[str, Any]] = {"security": []}
 
 
-@router.get("/livez", summary="Is it alive?", response_model=Health, openapi_extra=_OPEN)
+@router.route("GET /livez", summary="Is it alive?", response_model=Health, openapi_extra=_OPEN)
 async def livez() -> Response:
     """The process runs and answers. Needs no token."""
     return json_answer(Health(status="ok"))
 
 
-@router.get(
-    "/readyz",
+@router.route(
+    "GET /readyz",
     summary="Is it ready?",
     response_model=Health,
     responses={503: {"model": Health, "description": "It isn't."}},
