@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePath
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from parallelrun.errors import InvalidInput
 
@@ -94,6 +94,10 @@ class BuildContext:
     path: str | None = None
     dockerfile_path: str | None = None
     """The Dockerfile in it; `Dockerfile` when not set."""
+
+
+NOT_OF_JOBS: Final = frozenset({"version", "description", "environment_variables"})
+"""The fields of an environment that are not of the job spec's."""
 
 
 @dataclass

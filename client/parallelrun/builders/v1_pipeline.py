@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from copy import copy
 from typing import Any, Final, Self
 
-from parallelrun.builders.parts import Environment, refuse, several, without_none
+from parallelrun.builders.parts import NOT_OF_JOBS, Environment, refuse, several, without_none
 from parallelrun.builders.step_data import StepData
 from parallelrun.builders.v1_steps import (
     NO_PIPELINE,
@@ -264,5 +264,5 @@ def _environment(environment: Any) -> tuple[dict[str, Any], dict[str, str]]:
         return {}, {}
     document = environment.document()
     fields = document if isinstance(document, dict) else {}
-    built = {name: fields[name] for name in ("image", "build", "conda_file", "pip") if name in fields}
-    return {"name": environment.name or "", **built} if built else {}, environment.environment_variables or {}
+    of_job = {name: value for name, value in fields.items() if name not in NOT_OF_JOBS}
+    return of_job, environment.environment_variables or {}

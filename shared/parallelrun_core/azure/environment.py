@@ -13,7 +13,7 @@ from parallelrun_core.computes.images import BUILD_NOTE, NOTE, OWN_PYTHON
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.names.assets import UnknownAsset, stored_code
 from parallelrun_core.spec.conda import OLDEST_MINOR, is_too_old, python_of
-from parallelrun_core.spec.environment import Environment, PackageFields
+from parallelrun_core.spec.environment import Environment, require_content
 from parallelrun_core.storage.location import LOCAL, location_of
 from parallelrun_core.untrusted.document import load_document
 
@@ -21,8 +21,8 @@ _FIELDS: Final = frozenset({
     "$schema", "version", "description", "tags", "properties", "os_type", "environment_variables", "inference_config",
     "type", *Environment.model_fields,
 })  # fmt: skip
-_AS_THEY_ARE: Final = tuple(name for name in PackageFields.model_fields if name != "conda_file")
-"""Fields of ours, which are checked with the job spec."""
+_READ: Final = frozenset({"name", "image", "build", "conda_file"})
+"""The fields that are not taken as they are, to be checked with the job spec."""
 
 
 def read_environment(
@@ -39,8 +39,10 @@ def read_environment(
     for field in value:
         if field not in _FIELDS:
             findings.wrong(location.at(field), "unknown field")
-    if not any(value.get(field) for field in ("image", "build", "conda_file", "pip")):
-        findings.wrong(location.pointer, "it has neither image nor build nor conda_file", "as in conda_file: conda.yml")
+    try:
+        require_content(value, location.pointer)
+    except InvalidInput as error:
+        findings.problems += error.problems
         return {}, {}
     if (stand_in := stand_in_for_image(value.get("image"), location, findings)) is not None:
         value = {**stand_in, "environment_variables": value.get("environment_variables")}
@@ -52,7 +54,7 @@ def read_environment(
         environment["build"] = read_build(value["build"], location.below("build"), findings)
     if value.get("conda_file"):
         environment["conda_file"] = read_conda_file(value["conda_file"], location.below("conda_file"), findings)
-    environment |= {field: value[field] for field in _AS_THEY_ARE if value.get(field)}
+    environment |= {field: value.get(field) for field in Environment.model_fields if field not in _READ}
     return {name: field_value for name, field_value in environment.items() if field_value}, value.get(
         "environment_variables"
     ) or {}

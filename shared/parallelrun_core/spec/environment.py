@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from parallelrun_core.described import Strict
+from parallelrun_core.errors import InvalidInput
 from parallelrun_core.names.assets import stored_code
 from parallelrun_core.names.computes import DOCKERFILE, BuiltImage
 from parallelrun_core.spec.conda import is_too_old, python_of, requirements_of, split_options, without_options
@@ -109,6 +110,16 @@ class Packages(PackageFields):
             return bool(self.python or self.requirements)
         except ValueError:
             return True
+
+
+def require_content(fields: Mapping[str, Any], pointer: str) -> None:
+    """Make sure that there is something of which an environment can be made.
+
+    Raises:
+        InvalidInput: there is nothing.
+    """
+    if not any(fields.get(name) for name in ("image", "build", "conda_file", "pip")):
+        raise InvalidInput.at(pointer, "it has neither image nor build nor conda_file", "as in conda_file: conda.yml")
 
 
 class Environment(Packages):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,10 @@ from parallelrun import (
     RunFunction,
     parallel_run_function,
 )
+from parallelrun.builders.parts import NOT_OF_JOBS
 from parallelrun.job_file.reading import read_spec
 from parallelrun_core.computes.images import BUILD_NOTE
+from parallelrun_core.spec import environment as spec_environment
 from parallelrun_core.spec.fields import OutputAsset
 
 HERE = Environment(name="here")
@@ -140,6 +143,11 @@ def test_builders_reach_what_a_job_that_waits_needs() -> None:
     job = component(files="data")
     for spec in (read_spec(step).job, read_spec(job).job):
         assert (spec.mini_batches_in_flight, spec.in_flight, spec.rate_limits) == (12, "threads", ("openai",))
+
+
+def test_environments_of_both_sdks_have_the_fields_of_a_job_s() -> None:
+    of_builders = {field.name for field in fields(Environment)}
+    assert of_builders - NOT_OF_JOBS == spec_environment.Environment.model_fields.keys()
 
 
 def test_a_dockerfile_of_a_step_is_beside_the_script_that_makes_it(tmp_path: Path) -> None:

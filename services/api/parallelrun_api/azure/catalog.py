@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from parallelrun_api.azure import environment_form
 from parallelrun_api.azure.blobs.names import container_of
 from parallelrun_api.azure.documents import component_document
 from parallelrun_api.azure.ids import version_of
@@ -260,12 +261,7 @@ def _as_sent(kind: str, asset: Asset) -> dict[str, Any]:
         case "models":
             of_kind = {"modelUri": content.get("path"), "modelType": content.get("type") or "custom_model"}
         case "environments":
-            import yaml
-
-            conda = content.get("conda_file")
-            of_kind = {"image": content.get("image"), "condaFile": yaml.safe_dump(conda) if conda else None}
-            if build := content.get("build"):
-                of_kind["build"] = {"contextUri": build.get("path"), "dockerfilePath": build.get("dockerfile_path")}
+            of_kind = environment_form.properties_of(content)
         case "components":
             of_kind = {"componentSpec": {"name": asset.name, "version": asset.version, **content.get("document", {})}}
     created = datetime.fromisoformat(asset.created).timestamp()

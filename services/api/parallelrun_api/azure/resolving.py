@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
+from parallelrun_api.azure import environment_form
 from parallelrun_api.azure.asset_store import ANONYMOUS
 from parallelrun_api.azure.auth import BLOBS
 from parallelrun_api.azure.blobs.names import UPLOADS, checked_blob, checked_container
@@ -16,7 +17,6 @@ from parallelrun_api.azure.workspace import ACCOUNT
 from parallelrun_core.assets.site import DEFAULT_DATASTORE
 from parallelrun_core.errors import NotFound
 from parallelrun_core.names.assets import Asset, Names, job_output_in
-from parallelrun_core.names.computes import DOCKERFILE
 from parallelrun_core.storage.location import datastore_of, location_of
 
 if TYPE_CHECKING:
@@ -93,26 +93,5 @@ class FacadeNames:
                 model = str(properties.get("modelType") or "custom_model")
                 return {"type": _MODELS.get(model, model), "path": self.place(str(properties.get("modelUri", "")))}
             case "environments":
-                return {**_environment(properties), **self._build(properties.get("build"))}
+                return environment_form.content_of(properties, self.place)
         return {"type": "parallel", "document": component_document(properties.get("componentSpec") or {})}
-
-    def _build(self, build: object) -> dict[str, Any]:
-        """A Dockerfile and its folder, as an environment has them."""
-        if not isinstance(build, dict) or not build.get("contextUri"):
-            return {}
-        path, dockerfile = self.place(str(build["contextUri"])), str(build.get("dockerfilePath") or DOCKERFILE)
-        return {"build": {"path": path, "dockerfile_path": dockerfile}}
-
-
-def _environment(properties: dict[str, Any]) -> dict[str, Any]:
-    conda = properties.get("condaFile")
-    fields: dict[str, Any] = {}
-    if properties.get("image"):
-        fields["image"] = properties["image"]
-    if isinstance(conda, str) and conda.strip():
-        from parallelrun_core.spec import load_document
-
-        fields["conda_file"] = load_document(conda)
-    elif conda:
-        fields["conda_file"] = conda
-    return fields

@@ -8,10 +8,10 @@ from pydantic import Field, StrictStr, field_validator, model_validator
 
 from parallelrun_core.assets.definition import AssetDocument
 from parallelrun_core.assets.inlining import Inlining
-from parallelrun_core.errors import InvalidInput
-from parallelrun_core.spec.environment import PackageFields, Packages
+from parallelrun_core.spec.environment import Environment, PackageFields, Packages, require_content
 
 _OF_PACKAGES: Final = tuple(PackageFields.model_fields)
+_CONTENT: Final = {"environment_variables", *Environment.model_fields} - {"name"}
 
 
 class NamedEnvironment(AssetDocument, PackageFields):
@@ -44,10 +44,8 @@ class NamedEnvironment(AssetDocument, PackageFields):
         return {name: value for name, value in inlining.environment(fields, "").items() if name != "type"}
 
     def content(self) -> dict[str, Any]:
-        field_names = {"image", "build", "environment_variables", *_OF_PACKAGES}
-        content = self.model_dump(mode="json", include=field_names, exclude_defaults=True)
-        if not any(content.get(field) for field in ("image", "build", "conda_file", "pip")):
-            raise InvalidInput.at("", "it has neither image nor build nor conda_file", "as in conda_file: conda.yml")
+        content = self.model_dump(mode="json", include=_CONTENT, exclude_defaults=True)
+        require_content(content, "")
         return content
 
 
