@@ -49,7 +49,7 @@ KINDS = {
     "a type of asset": ["parallelrun_core/assets/kinds/poem.py"],
     "what the adviser finds": ["parallelrun_core/adviser/findings/moon.py"],
     "a kind of trigger of schedules": ["parallelrun_core/schedules/triggers/spring_tide.py"],
-    "a destination of ends of jobs": ["parallelrun_master/destinations/bell.py"],
+    "a destination of ends of jobs, such as e-mail": ["parallelrun_master/destinations/bell.py"],
     "what `parallelrun doctor` checks": ["parallelrun/doctor/moon.py", "parallelrun_core/checks/orbit.py"],
 }
 """The modules that are dropped in for each row of "Where a change begins" that says "nothing else"."""
@@ -358,7 +358,9 @@ subprocess.run([sys.executable, "-m", module], input=import_module(module).order
 assert owed(notes) == []
 print(*(path.name for path in settings.root.glob("rung.*")))
 """
-    assert dropped("a destination of ends of jobs").run("-c", program) == "rung.job_00000000000000000001\n"
+    assert (
+        dropped("a destination of ends of jobs, such as e-mail").run("-c", program) == "rung.job_00000000000000000001\n"
+    )
 
 
 def test_a_finding_is_part_of_the_advice(dropped: Callable[[str], Copy]) -> None:

@@ -12,9 +12,12 @@ import ctypes
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
-_TAIL_BYTES = 16 << 10
-_COLLAPSE_RANGE = 0x08
+TRIM_EVERY_S: Final = 0.25
+"""Seconds between two calls of `trim`, while nothing exceeds the limit."""
+_TAIL_BYTES: Final = 16 << 10
+_COLLAPSE_RANGE: Final = 0x08
 """A mode of Linux's fallocate(2), which Python doesn't offer."""
 
 

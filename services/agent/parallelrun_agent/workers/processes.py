@@ -26,6 +26,7 @@ from parallelrun_agent.workers.answers import (
     parse_waited,
     parse_warnings,
 )
+from parallelrun_agent.workers.capped_log import TRIM_EVERY_S
 from parallelrun_agent.workers.committer import Committer
 from parallelrun_agent.workers.leader_reports import LeaderReports
 from parallelrun_agent.workers.plans import PlanMaker
@@ -41,7 +42,6 @@ from parallelrun_worker import frames
 log = logger()
 
 _ANSWERS: Final = (frames.DONE, frames.FAILED)
-_LOGS_EVERY_S: Final = 0.25
 _MOST_UNWAITED: Final = 200
 """How many ended children a worker may gather. In a container, all of a node may have some thousand processes."""
 
@@ -85,7 +85,7 @@ class WorkerProcesses:
         self._held_parts: dict[str, int] = {}
         """The part files of workers that have ended, for as long as outcomes of them wait."""
         self._oom = OomWatch()
-        self._refreshes_logs = Every(_LOGS_EVERY_S)
+        self._refreshes_logs = Every(TRIM_EVERY_S)
 
     def process(self, worker: Worker) -> WorkerProcess:
         return self._processes[worker.process]
