@@ -11,15 +11,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from parallelrun.embedded.local_run import RunOptions, RunResult, run_here
 from parallelrun.job_file.reading import Document, read_spec
 from parallelrun.progress.display import Silent, display_on
 from parallelrun.resources.names import own_names
-
-if TYPE_CHECKING:
-    from parallelrun_core.spec import JobSpec, PipelineSpec
+from parallelrun_core.spec import JobSpec, PipelineSpec
 
 
 def run(

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from parallelrun.azureml_shim.data import Datastore, ToldAsMissing
 from parallelrun.builders.parts import refuse
 from parallelrun.builders.v1_pipeline import Pipeline
 from parallelrun.client import Client
+from parallelrun.models import Job
 from parallelrun_core.problems import did_you_mean
-
-if TYPE_CHECKING:
-    from parallelrun.models import Job
 
 _PROVISIONING: Final = (
     "vm_size", "vm_priority", "min_nodes", "max_nodes", "idle_seconds_before_scaledown", "admin_username",

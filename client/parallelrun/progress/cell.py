@@ -7,16 +7,14 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 from parallelrun.progress.text import MAY_WAIT, describe, waiting_words
 from parallelrun.progress.widget import drawn, drawn_job, text_of
+from parallelrun_core.answers.jobs import Job, PipelineStep
+from parallelrun_core.answers.waiting import Waiting
 from parallelrun_core.wire.pace import Speed
 from parallelrun_core.wire.progress import Progress
-
-if TYPE_CHECKING:
-    from parallelrun_core.answers.jobs import Job, PipelineStep
-    from parallelrun_core.answers.waiting import Waiting
 
 _EVERY_S: Final = 0.5
 

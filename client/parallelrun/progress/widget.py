@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from parallelrun.progress.markup import Child, Markup, element
 from parallelrun.progress.steps import describe_step, most_urgent
 from parallelrun.progress.summary import failure_lines, headline
 from parallelrun.progress.text import clean, counts, describe, mini_batches, pace, waiting_words
+from parallelrun_core.answers.jobs import Job, PipelineStep
 from parallelrun_core.wire.progress import Progress
-
-if TYPE_CHECKING:
-    from parallelrun_core.answers.jobs import Job, PipelineStep
 
 _MOST_STEPS: Final = 20
 _MOST_NOTES: Final = 10

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from parallelrun.embedded import datastores
 from parallelrun.embedded.cluster import Cluster
@@ -15,9 +15,7 @@ from parallelrun.embedded.services import usable_cpus
 from parallelrun.job_file.reading import check_paths
 from parallelrun.tuning.trials import Tried, spec_of_trial, tried
 from parallelrun_core.adviser.trial import MOST_NODES
-
-if TYPE_CHECKING:
-    from parallelrun_core.intake.reading import Reading
+from parallelrun_core.intake.reading import Reading
 
 _SLOTS_PER_CPU: Final = 4
 """As many workers as are ever advised."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Final, cast
+from typing import Annotated, Final, cast
 
 import msgspec
 from anyio import CapacityLimiter
@@ -41,12 +41,13 @@ from parallelrun_api.views.job_search import JobSearch
 from parallelrun_api.views.jobs import JobReader
 from parallelrun_api.waiting.situation import SituationReader
 from parallelrun_api.waiting.waits import Waits
+from parallelrun_core.answers.jobs import Job
 from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.folder.disk_floor import DiskFloor
 from parallelrun_core.limits.definition import Limit, limit_catalog, read_limit
 from parallelrun_core.lru_cache import LruCache
-from parallelrun_core.store.connection import connect
+from parallelrun_core.store.connection import Redis, connect
 from parallelrun_core.store.event_stream import EventStreams
 from parallelrun_core.store.job_views import JobViews
 from parallelrun_core.store.nodes import NodeRegistry
@@ -54,10 +55,6 @@ from parallelrun_core.store.provisioning import Provisioning
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.usage import UsageStore
 from parallelrun_core.wire.states import TERMINAL
-
-if TYPE_CHECKING:
-    from parallelrun_core.answers.jobs import Job
-    from parallelrun_core.store.connection import Redis
 
 _READS: Final = frozenset({"check_nodes", "make_sign_in_code"})
 """Routes that change nothing, though their method is another one than GET."""

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import Response
 
 from parallelrun_api.http.errors import HttpError
 from parallelrun_api.http.problems import problem_of
+from parallelrun_api.models import Problem
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.store.connection import RedisError
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
-    from parallelrun_api.models import Problem
 
 _CODES: Final = {
     401: "Unauthorized", 403: "Forbidden", 404: "ResourceNotFound", 409: "Conflict", 413: "RequestEntityTooLarge",

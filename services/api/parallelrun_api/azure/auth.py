@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import parse_qsl
+
+from starlette.responses import Response
+from starlette.types import Scope
 
 from parallelrun_api.azure import credentials
 from parallelrun_api.azure.answers import refusal
 from parallelrun_api.http.errors import Forbidden
 from parallelrun_api.http.problems import problem_response
+from parallelrun_api.http.token import Token
 from parallelrun_core.errors import ParallelRunError, Unauthorized
-
-if TYPE_CHECKING:
-    from starlette.responses import Response
-    from starlette.types import Scope
-
-    from parallelrun_api.http.token import Token
 
 PREFIX: Final = "/azure"
 IDENTITY: Final = f"{PREFIX}/identity"

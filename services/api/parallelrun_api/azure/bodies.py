@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from starlette.requests import Request
 
 from parallelrun_api.submission.upload import read_document
 from parallelrun_core.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
 
 MAX_DEPTH: Final = 64
 MAX_LABELS_BYTES: Final = 64 << 10

@@ -12,25 +12,23 @@ from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from parallelrun_api.azure import environment_form
 from parallelrun_api.azure.blobs.names import container_of
 from parallelrun_api.azure.documents import component_document
+from parallelrun_api.azure.facade import Facade
 from parallelrun_api.azure.ids import version_of
 from parallelrun_api.azure.payload_store import Sent
 from parallelrun_api.azure.resolving import FacadeNames
 from parallelrun_api.people.person import CURRENT, seen_places
+from parallelrun_core.answers.assets import Asset
 from parallelrun_core.assets.contents import keep_code, keep_context
 from parallelrun_core.azure.scope import Budget
 from parallelrun_core.errors import InvalidInput, NotFound, Problem
 from parallelrun_core.names.assets import code_called, stored_code
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
-
-if TYPE_CHECKING:
-    from parallelrun_api.azure.facade import Facade
-    from parallelrun_core.answers.assets import Asset
 
 SHARED: Final = {"data": "data", "models": "model", "environments": "environment", "components": "component"}
 """The kinds that are assets beyond this facade, by what the client calls them."""

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from parallelrun_api.azure.facade import Facade
 from parallelrun_api.endpoints.service import is_made_by
+from parallelrun_core.answers.jobs import Job
 from parallelrun_core.errors import NotFound
-
-if TYPE_CHECKING:
-    from parallelrun_api.azure.facade import Facade
-    from parallelrun_core.answers.jobs import Job
 
 _OF_BATCH: Final = "batchscoring"
 """What the service calls the only step of what a batch endpoint has made."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
@@ -15,9 +15,7 @@ from parallelrun_api.endpoints.service import is_made_by
 from parallelrun_api.http.paging import decode_token, encode_token
 from parallelrun_api.people.person import CURRENT
 from parallelrun_api.views.jobs import JobFilter
-
-if TYPE_CHECKING:
-    from parallelrun_core.answers.jobs import Job
+from parallelrun_core.answers.jobs import Job
 
 router = APIRouter(include_in_schema=False, route_class=FacadeRoute)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
@@ -19,10 +19,8 @@ from parallelrun_api.azure.resolving import FacadeNames
 from parallelrun_api.endpoints.service import EndpointService
 from parallelrun_api.people.person import CURRENT
 from parallelrun_api.submission.checks import PathChecks
+from parallelrun_core.answers.endpoints import BatchDeployment, BatchEndpoint
 from parallelrun_core.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from parallelrun_core.answers.endpoints import BatchDeployment, BatchEndpoint
 
 router = APIRouter(prefix=WORKSPACE, include_in_schema=False, route_class=FacadeRoute)
 

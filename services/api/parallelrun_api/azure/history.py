@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import quote
 
 from anyio.to_thread import run_sync
@@ -21,11 +21,9 @@ from parallelrun_api.azure.job_answers import job_answer, services, status_of
 from parallelrun_api.azure.jobs import change
 from parallelrun_api.azure.outputs import types_of
 from parallelrun_api.azure.workspace import blob_url, signature_of
+from parallelrun_core.answers.jobs import Job
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.wire.states import TERMINAL
-
-if TYPE_CHECKING:
-    from parallelrun_core.answers.jobs import Job
 
 _SCOPE: Final = WORKSPACE.removeprefix(PREFIX)
 _HISTORY: Final = f"{PREFIX}/history/v1.0{_SCOPE}"

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from anyio.to_thread import run_sync
+from fastapi import APIRouter, FastAPI
+from starlette.datastructures import URLPath
 from starlette.routing import BaseRoute, Match, NoMatchFound
+from starlette.types import Receive, Scope, Send
 
 from parallelrun_api.azure.auth import BLOBS, PREFIX, AzureDoor
-
-if TYPE_CHECKING:
-    from fastapi import APIRouter, FastAPI
-    from starlette.datastructures import URLPath
-    from starlette.types import Receive, Scope, Send
-
-    from parallelrun_api.context import Context
-    from parallelrun_api.http.token import Token
+from parallelrun_api.context import Context
+from parallelrun_api.http.token import Token
 
 OPEN_PATHS: Final = frozenset({f"{PREFIX}/discovery"})
 """The client asks there without showing anything; the answer has only what it was asked by."""

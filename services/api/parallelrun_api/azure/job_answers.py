@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from fastapi import Request
 
 from parallelrun_api.azure.children import step_of
-from parallelrun_api.azure.facade import own_url, scope_of
+from parallelrun_api.azure.facade import Facade, own_url, scope_of
 from parallelrun_api.azure.masking import masked
 from parallelrun_api.azure.payloads import job_payload
+from parallelrun_core.answers.jobs import Job
 from parallelrun_core.wire.states import TERMINAL, JobState
-
-if TYPE_CHECKING:
-    from fastapi import Request
-
-    from parallelrun_api.azure.facade import Facade
-    from parallelrun_core.answers.jobs import Job
 
 STATUSES: Final = {
     JobState.QUEUED: "Queued",

@@ -6,20 +6,18 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from parallelrun_api.azure.facade import Facade
 from parallelrun_api.views.files import ServedFolder
 from parallelrun_core.azure.bindings import ARTIFACTS as ALL_ARTIFACTS
 from parallelrun_core.errors import NotFound
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.layout import jobs_of
 from parallelrun_core.pipelines.outputs import job_of_output, output_path
 from parallelrun_core.spec.expressions import only_expression, reference, same_name
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.path_rule import PathRule, resolve
-
-if TYPE_CHECKING:
-    from parallelrun_api.azure.facade import Facade
-    from parallelrun_core.folder.records import JobRecord
 
 ROWS: Final = "score"
 """What the service calls the output of a batch endpoint's job: here, that of each job with rows and no named output."""

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from parallelrun_api.azure.children import ChildStep
+from parallelrun_api.azure.facade import Facade
 from parallelrun_api.azure.ids import version_of, without_prefix
+from parallelrun_core.answers.jobs import Job
 from parallelrun_core.errors import NotFound
 from parallelrun_core.spec.expressions import only_expression, reference, step_reference
-
-if TYPE_CHECKING:
-    from parallelrun_api.azure.children import ChildStep
-    from parallelrun_api.azure.facade import Facade
-    from parallelrun_core.answers.jobs import Job
 
 _TYPES: Final = frozenset({"uri_folder", "uri_file", "mltable", "custom_model", "mlflow_model", "triton_model"})
 _NO_ENVIRONMENT: Final = "azureml:none:1"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from parallelrun_api.azure import environment_form
@@ -11,6 +11,7 @@ from parallelrun_api.azure.asset_store import ANONYMOUS
 from parallelrun_api.azure.auth import BLOBS
 from parallelrun_api.azure.blobs.names import UPLOADS, checked_blob, checked_container
 from parallelrun_api.azure.documents import component_document
+from parallelrun_api.azure.facade import Facade
 from parallelrun_api.azure.ids import version_of
 from parallelrun_api.azure.outputs import output_place
 from parallelrun_api.azure.workspace import ACCOUNT
@@ -18,9 +19,6 @@ from parallelrun_core.assets.site import DEFAULT_DATASTORE
 from parallelrun_core.errors import NotFound
 from parallelrun_core.names.assets import Asset, Names, job_output_in
 from parallelrun_core.storage.location import datastore_of, location_of
-
-if TYPE_CHECKING:
-    from parallelrun_api.azure.facade import Facade
 
 _SINGULAR: Final = {
     "codes": "code", "data": "data", "models": "model", "environments": "environment", "components": "component",

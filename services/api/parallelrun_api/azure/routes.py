@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, FastAPI
 
 from parallelrun_api.azure import (
     assets,
@@ -24,12 +22,8 @@ from parallelrun_api.azure.blobs import routes as blobs
 from parallelrun_api.azure.blobs.store import BlobStore
 from parallelrun_api.azure.facade import Facade
 from parallelrun_api.azure.names import NameStore
-
-if TYPE_CHECKING:
-    from fastapi import FastAPI
-
-    from parallelrun_api.context import Context
-    from parallelrun_api.http.token import Token
+from parallelrun_api.context import Context
+from parallelrun_api.http.token import Token
 
 
 def open_facade(app: FastAPI, context: Context, token: Token) -> APIRouter:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 from anyio.to_thread import run_sync
@@ -23,10 +23,8 @@ from parallelrun_api.schedules.service import ScheduleService
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.schedules.records import Revision
 from parallelrun_core.schedules.triggers import kinds, model_of
-
-if TYPE_CHECKING:
-    from parallelrun_core.schedules.records import Revision
 
 router = APIRouter(prefix=WORKSPACE, include_in_schema=False, route_class=FacadeRoute)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
@@ -14,10 +14,8 @@ from parallelrun_api.azure.auth import BLOBS, PREFIX
 from parallelrun_api.azure.blobs.names import ARTIFACTS, UPLOADS
 from parallelrun_api.azure.bodies import read_resource
 from parallelrun_api.azure.facade import WORKSPACE, Facade, FacadeOf, own_url, scope_of
+from parallelrun_core.datastores.definition import Datastore
 from parallelrun_core.errors import Conflict, NotFound
-
-if TYPE_CHECKING:
-    from parallelrun_core.datastores.definition import Datastore
 
 router = APIRouter(include_in_schema=False, route_class=FacadeRoute)
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, Any, Final
 
 import msgspec
 
@@ -18,6 +18,7 @@ from parallelrun_api.people.person import CURRENT
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.code import code_is_whole, store_code, store_steps_code
 from parallelrun_api.submission.step_problems import StepProblems
+from parallelrun_api.submission.submissions import Submissions
 from parallelrun_api.submission.upload import SubmittedForm
 from parallelrun_core.answers import endpoints as answers
 from parallelrun_core.answers.answer import rfc3339
@@ -28,15 +29,10 @@ from parallelrun_core.endpoints.records import Deployment, Endpoint, Slot
 from parallelrun_core.endpoints.store import EndpointStore
 from parallelrun_core.errors import InvalidInput, NotFound
 from parallelrun_core.intake.reading import Reading, read_job
-from parallelrun_core.names.assets import code_called
+from parallelrun_core.names.assets import Names, code_called
 from parallelrun_core.spec import JobSpec, PipelineSpec
 from parallelrun_core.spec.pipeline_steps import known_part, leaf_steps, with_steps
 from parallelrun_core.wire.masking import masked_spec
-
-if TYPE_CHECKING:
-    from parallelrun_api.submission.submissions import Submissions
-    from parallelrun_core.names.assets import Names
-
 
 _ORIGIN_NOTE: Final = re.compile(r"made by the deployment '[^']*' of the batch endpoint '[^']*'")
 

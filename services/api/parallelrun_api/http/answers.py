@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import gzip
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from zlib import crc32
 
 import msgspec
+from starlette.datastructures import Headers
 from starlette.responses import Response
-
-if TYPE_CHECKING:
-    from starlette.datastructures import Headers
 
 
 def encoded(answer: msgspec.Struct) -> str:

@@ -15,13 +15,12 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from starlette.types import Scope
 
 from parallelrun_api.http.read_counts import KIND_OF, ReadCounts
 from parallelrun_core.service import telemetry
-
-if TYPE_CHECKING:
-    from starlette.types import Scope
 
 log = telemetry.logger()
 

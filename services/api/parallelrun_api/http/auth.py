@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from parallelrun_api.http.errors import Forbidden, Misdirected
 from parallelrun_api.http.problems import problem_response
-from parallelrun_api.http.sessions import HEADER
+from parallelrun_api.http.sessions import HEADER, Sessions
 from parallelrun_api.people.person import CURRENT, NOBODY, Person
 from parallelrun_core.errors import ParallelRunError, Unauthorized
-
-if TYPE_CHECKING:
-    from starlette.responses import Response
-    from starlette.types import ASGIApp, Receive, Scope, Send
-
-    from parallelrun_api.http.sessions import Sessions
 
 OPEN_PATHS: Final = frozenset({"/livez", "/readyz"})
 _DOTS: Final = 2

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
 from parallelrun_api.http.errors import HttpError
 from parallelrun_api.models import Problem, ProblemEntry
@@ -16,11 +19,6 @@ from parallelrun_core.errors import NoRoom, NotFound, ParallelRunError, Unauthor
 from parallelrun_core.folder.disk_trouble import is_full, may_pass
 from parallelrun_core.store.connection import CONNECTION_ERRORS, RedisError
 from parallelrun_core.untrusted.sanitize import visible
-
-if TYPE_CHECKING:
-    from fastapi import FastAPI
-    from starlette.requests import Request
-    from starlette.routing import Route
 
 MEDIA_TYPE: Final = "application/problem+json"
 RETRY_AFTER_S: Final = "2"

@@ -5,23 +5,19 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from parallelrun_api.http.audit import SAFE_METHODS
+from parallelrun_api.http.audit import SAFE_METHODS, Audit
 from parallelrun_api.http.auth import OPEN_PATHS
+from parallelrun_api.http.connections import Connections
 from parallelrun_api.http.errors import Crowded
 from parallelrun_api.http.problems import internal_error, problem_response
+from parallelrun_api.metrics import ServerMetrics
 from parallelrun_core.service import telemetry
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from parallelrun_api.http.audit import Audit
-    from parallelrun_api.http.connections import Connections
-    from parallelrun_api.metrics import ServerMetrics
 
 log = telemetry.logger()
 

@@ -20,14 +20,12 @@ from collections.abc import Callable, Mapping
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from parallelrun_api.http.ended_sessions import EndedSessions
 from parallelrun_api.http.errors import Forbidden
+from parallelrun_api.http.token import Token
 from parallelrun_core.errors import Conflict, Unauthorized
-
-if TYPE_CHECKING:
-    from parallelrun_api.http.token import Token
 
 SESSION_S: Final = 12 * 3600
 CODE_S: Final = 600

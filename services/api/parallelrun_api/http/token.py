@@ -12,19 +12,17 @@ import secrets
 import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from parallelrun_api.http.named_tokens import NamedTokens
 from parallelrun_api.people.issued import IssuedTokens
 from parallelrun_api.people.oidc import Oidc, provider_of
 from parallelrun_api.people.person import ONLY_ONE, Person
 from parallelrun_api.people.proxies import Proxies
+from parallelrun_api.settings import ApiSettings
 from parallelrun_core.durable_files import write_once
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.state_folder import state_folder
-
-if TYPE_CHECKING:
-    from parallelrun_api.settings import ApiSettings
 
 log = telemetry.logger()
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from anyio.to_thread import run_sync
 
@@ -16,9 +17,6 @@ from parallelrun_core.ids import is_job_id
 from parallelrun_core.lru_cache import LruCache
 from parallelrun_core.retention.marks import check_not_deleted
 from parallelrun_core.schedules.store import ScheduleStore
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _OF_ALL: Final = frozenset({"asset", "datastore", "limit"})

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 import msgspec
 
-if TYPE_CHECKING:
-    from parallelrun_core.storage.path_rule import Places
+from parallelrun_core.storage.path_rule import Places
 
 Scope = Literal["read", "submit", "admin"]
 """See; submit jobs and change one's own things; change everything, and make tokens."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from msgspec.structs import asdict, replace
 
@@ -22,13 +22,10 @@ from parallelrun_core.lru_cache import LruCache
 from parallelrun_core.plurals import counted
 from parallelrun_core.retention.sizes import SizesByOwner
 from parallelrun_core.service import failpoints
-from parallelrun_core.store.connection import CONNECTION_ERRORS
+from parallelrun_core.store.connection import CONNECTION_ERRORS, Redis
+from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.reservations import Reservations, Reserving, Verdict
 from parallelrun_core.store.slot_quotas import EVERYBODY, SlotQuotas
-
-if TYPE_CHECKING:
-    from parallelrun_core.store.connection import Redis
-    from parallelrun_core.store.registry import Registry
 
 _FOLDER: Final = "quotas"
 _MAX_BYTES: Final = 1 << 16

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable
+from typing import Annotated
 
 from fastapi import Query, Response
 
@@ -14,11 +15,7 @@ from parallelrun_api.views.advice import advice_on, curve_for
 from parallelrun_core.adviser.advice import Advice, AdviceCurve
 from parallelrun_core.adviser.asked import PATTERN
 from parallelrun_core.adviser.kept import advice_question, curve_question, kept_answer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.job_folder import JobFolder
 
 router = Operations("jobs")
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 from urllib.parse import quote
 
 import msgspec
@@ -21,14 +22,10 @@ from parallelrun_api.views.mini_batch_inputs import first_input_of, inputs_of
 from parallelrun_api.views.mini_batches import MiniBatchOrder, Order, Page, Status, begun_tries, decided, ready, running
 from parallelrun_core.answers.mini_batches import FailedItemPage, MiniBatchInputs, MiniBatchPage, MiniBatchTries
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.wire.masking import Mask
 from parallelrun_core.wire.states import TERMINAL
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from parallelrun_core.folder.records import JobRecord
 
 router = Operations("jobs")
 

@@ -6,13 +6,14 @@ import hashlib
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, Any, Final
 
 import msgspec
 
 from parallelrun_api.people.person import CURRENT, seen_places
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.key_claims import KeyClaims
+from parallelrun_api.submission.submissions import Submissions
 from parallelrun_api.submission.upload import SubmittedForm
 from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.computes.selection import computes_in
@@ -22,6 +23,7 @@ from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.intake.launching import claim_of
 from parallelrun_core.intake.prepared import JOB_ID, TRIGGER_TIME, job_of
+from parallelrun_core.names.assets import Names
 from parallelrun_core.problems import Problems
 from parallelrun_core.retention.marks import check_not_deleted
 from parallelrun_core.schedules.document import ScheduleReading, read_schedule
@@ -31,12 +33,7 @@ from parallelrun_core.schedules.store import ScheduleStore
 from parallelrun_core.schedules.trigger import as_document
 from parallelrun_core.service import telemetry
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.store.registry import BETWEEN_OUTPUTS
-
-if TYPE_CHECKING:
-    from parallelrun_api.submission.submissions import Submissions
-    from parallelrun_core.names.assets import Names
-    from parallelrun_core.store.registry import Registry
+from parallelrun_core.store.registry import BETWEEN_OUTPUTS, Registry
 
 log = telemetry.logger()
 

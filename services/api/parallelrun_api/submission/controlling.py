@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -14,16 +13,14 @@ from parallelrun_api.people.person import CURRENT
 from parallelrun_core.errors import Conflict
 from parallelrun_core.folder.control import Control, effective_control, read_control, write_control
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.folder.unreadable import UNREADABLE
 from parallelrun_core.ids import is_from
 from parallelrun_core.intake.cancelling import cancel
 from parallelrun_core.service import telemetry
+from parallelrun_core.store.connection import Redis
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.wire.states import URGENT, Orders, Priority
-
-if TYPE_CHECKING:
-    from parallelrun_core.folder.records import JobRecord
-    from parallelrun_core.store.connection import Redis
 
 log = telemetry.logger()
 

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from parallelrun_api.views.remembered import MemoryFile, key_of, lines_of, memory_files
 from parallelrun_core.answers.remembered import Forgotten
 from parallelrun_core.errors import Conflict, NotFound, Unavailable
+from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.service import telemetry
+from parallelrun_core.store.registry import Registry
 from parallelrun_core.untrusted.paths import open_beneath
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from parallelrun_core.folder.job_folder import JobFolder
-    from parallelrun_core.store.registry import Registry
 
 log = telemetry.logger()
 

@@ -6,22 +6,20 @@ import asyncio
 import shutil
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from anyio import from_thread
 from anyio.to_thread import run_sync
 
+from parallelrun_api.submission.submissions import Submissions
+from parallelrun_api.views.jobs import JobReader
 from parallelrun_core.folder.job_folder import abandoned
 from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
 from parallelrun_core.layout import code_store
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.pacing import Backoff
 from parallelrun_core.store.connection import RedisError
-
-if TYPE_CHECKING:
-    from parallelrun_api.submission.submissions import Submissions
-    from parallelrun_api.views.jobs import JobReader
-    from parallelrun_core.store.registry import Registry
+from parallelrun_core.store.registry import Registry
 
 log = telemetry.logger()
 

@@ -10,8 +10,9 @@ import math
 import time
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from parallelrun_api.people.quotas import Quotas
 from parallelrun_api.submission.output_claims import check_nobody_else_writes
 from parallelrun_api.views.marked import check_has_parts
 from parallelrun_core.computes.catalog import ComputeCatalog
@@ -29,13 +30,10 @@ from parallelrun_core.retention.marks import check_not_deleted
 from parallelrun_core.service import telemetry
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.stores import storage_of
+from parallelrun_core.store.connection import Redis
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.wire.costs import usd_text
 from parallelrun_core.wire.states import JobState
-
-if TYPE_CHECKING:
-    from parallelrun_api.people.quotas import Quotas
-    from parallelrun_core.store.connection import Redis
 
 log = telemetry.logger()
 

@@ -25,7 +25,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -51,18 +51,15 @@ from parallelrun_core.folder.takeover import take_over
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.intake.launching import register
 from parallelrun_core.intake.prepared import JOB_ID, job_of
+from parallelrun_core.intake.reading import Reading
 from parallelrun_core.service import failpoints, telemetry
 from parallelrun_core.spec import JobSpec, PipelineSpec
 from parallelrun_core.spec.pipeline_steps import leaf_steps, with_steps
 from parallelrun_core.storage.path_rule import PathRule
-from parallelrun_core.store.connection import CONNECTION_ERRORS
+from parallelrun_core.store.connection import CONNECTION_ERRORS, Redis
 from parallelrun_core.store.nodes import NodeRegistry
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.tracing.context import SpanContext
-
-if TYPE_CHECKING:
-    from parallelrun_core.intake.reading import Reading
-    from parallelrun_core.store.connection import Redis
 
 log = telemetry.logger()
 

@@ -7,18 +7,16 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from email.message import Message
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, Final
 
 from anyio.to_thread import run_sync
+from starlette.requests import Request
 
 from parallelrun_api.http.errors import BodyTooLarge, UnsupportedMediaType
 from parallelrun_api.submission.forms import CONTENT, SubmissionForm
 from parallelrun_core.intake.reading import Reading, read_job
 from parallelrun_core.names.assets import Names
 from parallelrun_core.spec import JobSpec, PipelineSpec, load_document, load_json
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
 
 JSON_TYPE: Final = "application/json"
 YAML_TYPES: Final = ("application/yaml", "text/yaml", "application/x-yaml")

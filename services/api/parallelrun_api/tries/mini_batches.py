@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 import numpy as np
@@ -15,14 +15,12 @@ from parallelrun_api.views.mini_batches import BegunTry, MiniBatchOrder, Page, m
 from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.answers.mini_batches import MiniBatch, MiniBatchNow, MiniBatchPage, MiniBatchTry
 from parallelrun_core.layout import Logs
+from parallelrun_core.tries.columns import Array
 from parallelrun_core.tries.followed_log import read_record
 from parallelrun_core.tries.history import History, RecordPosition
 from parallelrun_core.tries.summary import DONE, FAILED, LOST, RETRIED
 from parallelrun_core.wire.masking import Mask
 from parallelrun_core.wire.outcome import Outcome, decode_list, encode_list
-
-if TYPE_CHECKING:
-    from parallelrun_core.tries.columns import Array
 
 _MOST_NAMED: Final = 20_000
 """Mini-batches whose inputs are looked at for one page."""

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from parallelrun_api.tries.timeline import clock_of, lives_of
 from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.answers.pictures import Figures, Throughput
-from parallelrun_core.tries.columns import number
+from parallelrun_core.tries.columns import Array, number
+from parallelrun_core.tries.history import History
 from parallelrun_core.tries.summary import DONE
+from parallelrun_core.tries.time_grid import TimeGrid
 from parallelrun_core.wire.pace import overall_items_per_s, ran_s
-
-if TYPE_CHECKING:
-    from parallelrun_core.tries.columns import Array
-    from parallelrun_core.tries.history import History
-    from parallelrun_core.tries.time_grid import TimeGrid
-    from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.progress import Progress
 
 _MOST_SORTED: Final = 100_000
 

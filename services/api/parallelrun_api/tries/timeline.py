@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
 from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.answers.pictures import DoingNow, Lane, RunningTry, SlowTry, Timeline, TrySpans
-from parallelrun_core.tries.columns import number
-from parallelrun_core.tries.history import RecordedWorker
+from parallelrun_core.tries.columns import Array, number
+from parallelrun_core.tries.history import History, RecordedWorker
 from parallelrun_core.tries.summary import DONE, FAILED, RETRIED, SLOWEST
 from parallelrun_core.tries.time_grid import seconds_in_buckets
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from parallelrun_core.tries.columns import Array
-    from parallelrun_core.tries.history import History
-    from parallelrun_core.wire.at_work import NodeWork, WorkerAtWork
+from parallelrun_core.wire.at_work import NodeWork, WorkerAtWork
 
 _MOST_SPANS: Final = 2000
 """Tries that are shown one by one, of all lanes of a page."""

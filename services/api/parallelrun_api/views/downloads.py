@@ -8,18 +8,16 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from email.utils import formatdate
 from io import FileIO
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 from urllib.parse import quote
 
+from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from parallelrun_api.http.errors import RangeNotSatisfiable
 from parallelrun_api.views.files import MAX_TAIL_LINES, last_lines
-
-if TYPE_CHECKING:
-    from anyio import CapacityLimiter
-    from starlette.types import Receive, Scope, Send
 
 TEXT: Final = "text/plain; charset=utf-8"
 _CHUNK: Final = 1 << 18

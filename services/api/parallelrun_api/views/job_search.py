@@ -6,29 +6,27 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
+from parallelrun_api.views.jobs import JobReader
 from parallelrun_api.views.presenters import epoch, pace_of, type_of
 from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.answers.job_summaries import JobCounts, JobMaker, JobSummary, JobSummaryPage
 from parallelrun_core.answers.jobs import Job, JobType, ParentStep
+from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.folder.tags import tags_of
 from parallelrun_core.folder.unreadable import UNREADABLE
 from parallelrun_core.layout import jobs_of
 from parallelrun_core.lru_cache import LruCache
 from parallelrun_core.retention.marks import Marks
 from parallelrun_core.store.connection import CONNECTION_ERRORS
+from parallelrun_core.store.registry import JobStatus, Registry
 from parallelrun_core.wire.masking import Mask
 from parallelrun_core.wire.pace import Standing
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
-
-if TYPE_CHECKING:
-    from parallelrun_api.views.jobs import JobReader
-    from parallelrun_core.folder.records import JobRecord, JobResult
-    from parallelrun_core.store.registry import JobStatus, Registry
 
 _RECORDS: Final = 100_000
 _ENDED: Final = 20_000

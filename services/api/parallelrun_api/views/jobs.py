@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
@@ -25,12 +25,9 @@ from parallelrun_core.layout import job_ids
 from parallelrun_core.lru_cache import LruCache
 from parallelrun_core.retention.marks import Marks, check_not_deleted
 from parallelrun_core.store.connection import CONNECTION_ERRORS
-from parallelrun_core.store.registry import JobStatus
+from parallelrun_core.store.registry import JobStatus, Registry
 from parallelrun_core.wire.masking import masked_spec
 from parallelrun_core.wire.states import JobState
-
-if TYPE_CHECKING:
-    from parallelrun_core.store.registry import Registry
 
 _MOST_CHECKED: Final = 2000
 """Jobs that are checked for one page with a state: an answer must not take long because of jobs that it leaves out."""

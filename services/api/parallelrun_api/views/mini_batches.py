@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
 
 from parallelrun_api.http.paging import decode_numbers, encode_token
 from parallelrun_core.answers.answer import rfc3339
@@ -13,15 +14,10 @@ from parallelrun_core.folder.damage import FRAME, Damage
 from parallelrun_core.folder.decisions import NAME
 from parallelrun_core.folder.record_log import RecordReader
 from parallelrun_core.folder.term_log import Span, file_of, spans
+from parallelrun_core.store.job_views import JobViews
+from parallelrun_core.wire.at_work import NodeWork, TryAtWork
 from parallelrun_core.wire.masking import Mask
 from parallelrun_core.wire.outcome import Outcome, decode_list
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from parallelrun_core.store.job_views import JobViews
-    from parallelrun_core.wire.at_work import NodeWork, TryAtWork
 
 Status = Literal["done", "failed", "running", "ready"]
 Order = Literal["decided", "id", "slowest"]

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 from zlib import crc32
 
 import msgspec
 
 from parallelrun_core.answers import jobs as answers
 from parallelrun_core.answers.answer import rfc3339
+from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.folder.tags import submitted_tags
+from parallelrun_core.store.registry import JobStatus
 from parallelrun_core.wire import pace
 from parallelrun_core.wire.ending import how_completed
 from parallelrun_core.wire.failure import ErrorCount, JobFailure
 from parallelrun_core.wire.masking import Mask, masked_spec
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState, Priority
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from parallelrun_core.folder.records import JobRecord, JobResult
-    from parallelrun_core.store.registry import JobStatus
 
 
 def job_of(

@@ -9,18 +9,16 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
+from typing import BinaryIO, Final, NamedTuple
 
 import msgspec
 
 from parallelrun_api.http.paging import decode_token, encode_token
 from parallelrun_core.answers.remembered import RememberedAnswer, RememberedPage
 from parallelrun_core.errors import InvalidInput, NotFound, UnsafePath
+from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.layout import LOGS, Logs
 from parallelrun_core.untrusted.paths import open_beneath
-
-if TYPE_CHECKING:
-    from parallelrun_core.folder.job_folder import JobFolder
 
 _LIST: Final = "remembered"
 _LONGEST_LINE: Final = 5 << 20

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
+
+from pydantic.fields import FieldInfo
 
 from parallelrun_core.answers.pictures import EffectiveSetting, EffectiveSettings
 from parallelrun_core.described import descriptions
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.spec import JobSpec, PipelineSpec
 from parallelrun_core.wire.masking import masked_spec
-
-if TYPE_CHECKING:
-    from pydantic.fields import FieldInfo
-
-    from parallelrun_core.folder.records import JobRecord
 
 Group = Literal["job", "run", "parallel", "inputs", "outputs", "limits", "other"]
 _GROUPS: Final[dict[Group, tuple[str, ...]]] = {

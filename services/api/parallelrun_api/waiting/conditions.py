@@ -7,17 +7,15 @@ are called is only in the words for those who may see them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from parallelrun_api.people.person import Person
+from parallelrun_api.waiting.situation import Neighbour, Situation
 from parallelrun_core.adviser.words import about
 from parallelrun_core.answers.waiting import RunCondition
 from parallelrun_core.plurals import counted
 from parallelrun_core.wire import pace
 from parallelrun_core.wire.states import JobState, NodeState
-
-if TYPE_CHECKING:
-    from parallelrun_api.people.person import Person
-    from parallelrun_api.waiting.situation import Neighbour, Situation
 
 _PREPARING: Final = {
     "code": "its code is checked",

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from parallelrun_api.waiting.situation import Situation
 from parallelrun_core.answers.waiting import RunCondition, RunConditionState
 from parallelrun_core.plurals import counted
-
-if TYPE_CHECKING:
-    from parallelrun_api.waiting.situation import Situation
-    from parallelrun_core.store.job_views import Holding
+from parallelrun_core.store.job_views import Holding
 
 
 def conditions_of_one(situation: Situation, mini_batch: int, holding: Holding) -> list[RunCondition]:

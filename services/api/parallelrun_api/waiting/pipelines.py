@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
+from parallelrun_core.answers.jobs import Job, PipelineStep
 from parallelrun_core.answers.waiting import Explanation, RunCondition
 from parallelrun_core.wire.states import TERMINAL, StepState
-
-if TYPE_CHECKING:
-    from parallelrun_core.answers.jobs import Job, PipelineStep
 
 
 def explain_pipeline(pipeline: Job, explained: Explanation) -> Explanation:

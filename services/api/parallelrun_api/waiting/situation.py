@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from parallelrun_core.computes.images import image_of
 from parallelrun_core.errors import NotFound
 from parallelrun_core.folder.control import NO_CONTROL, Control, effective_control
 from parallelrun_core.folder.disk_floor import DiskFloor
 from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.limits.definition import limit_catalog
+from parallelrun_core.store.connection import Redis
 from parallelrun_core.store.job_views import JobViews, Queued
 from parallelrun_core.store.nodes import NodeInfo, NodeRegistry
 from parallelrun_core.store.registry import JobStatus, Registry
 from parallelrun_core.store.rq.wake import LeadQueue, lead_queue
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState, NodeState
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from parallelrun_core.folder.records import JobRecord
-    from parallelrun_core.store.connection import Redis
 
 
 @dataclass(frozen=True, kw_only=True)

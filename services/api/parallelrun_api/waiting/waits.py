@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
+from parallelrun_api.people.person import Person
 from parallelrun_api.waiting.conditions import conditions_of, first_unmet
 from parallelrun_api.waiting.mini_batch import conditions_of_one
+from parallelrun_api.waiting.situation import Situation, SituationReader
 from parallelrun_core.answers.waiting import Explanation, RunCondition, Waiting
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.lru_cache import LruCache
+from parallelrun_core.store.registry import JobStatus
 from parallelrun_core.wire.masking import Mask
 from parallelrun_core.wire.states import JobState
-
-if TYPE_CHECKING:
-    from parallelrun_api.people.person import Person
-    from parallelrun_api.waiting.situation import Situation, SituationReader
-    from parallelrun_core.store.registry import JobStatus
 
 _REMEMBER_S: Final = 1.0
 """Many may watch one job: what bears on it is read once a second."""

@@ -9,20 +9,18 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from heapq import merge
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from parallelrun_api.azure.facade import Facade
 from parallelrun_api.views.files import ServedFolder, ServedFolders
+from parallelrun_core.answers.files import FileEntry
 from parallelrun_core.errors import NotFound
+from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.metrics import names_in
 from parallelrun_core.layout import OUTPUTS
 from parallelrun_core.pipelines.standing import standings
-
-if TYPE_CHECKING:
-    from parallelrun_api.azure.facade import Facade
-    from parallelrun_core.answers.files import FileEntry
-    from parallelrun_core.folder.job_folder import JobFolder
-    from parallelrun_core.spec import JobSpec
-    from parallelrun_core.spec.pipeline import PipelineSpec
+from parallelrun_core.spec import JobSpec
+from parallelrun_core.spec.pipeline import PipelineSpec
 
 _PREFIX: Final = "outputs"
 """What the paths of files begin with that are no logs."""

@@ -7,16 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from email.utils import format_datetime
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 from xml.etree.ElementTree import Element, ParseError, SubElement, tostring
 from xml.parsers.expat import ExpatError, ParserCreate
 
 from parallelrun_api.azure.blobs.places import files
+from parallelrun_api.azure.facade import Facade
+from parallelrun_core.answers.files import FileEntry
 from parallelrun_core.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from parallelrun_api.azure.facade import Facade
-    from parallelrun_core.answers.files import FileEntry
 
 _MOST: Final = 5000
 _BLOCK_KINDS: Final = frozenset({"Latest", "Uncommitted", "Committed"})

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -27,15 +27,13 @@ from parallelrun_api.azure.blobs.names import (
     checked_container,
 )
 from parallelrun_api.azure.blobs.store import check_is_file
+from parallelrun_api.azure.facade import Facade
 from parallelrun_api.azure.outputs import output_place, served_output, types_of
 from parallelrun_api.views.downloads import Content, OpenFile
 from parallelrun_api.views.files import ServedFolder
+from parallelrun_core.answers.files import FileEntry
 from parallelrun_core.errors import InvalidInput, NotFound, UnsafePath
 from parallelrun_core.storage.location import is_url
-
-if TYPE_CHECKING:
-    from parallelrun_api.azure.facade import Facade
-    from parallelrun_core.answers.files import FileEntry
 
 _JOINED: Final = {
     EXECUTION_LOG: re.compile(r"job_progress_overview\.[^/]*"),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from email.utils import formatdate
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, Final
 from xml.etree.ElementTree import ParseError
 
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
+from starlette.datastructures import Headers
 
 from parallelrun_api.azure.answers import FacadeRoute, NotSupported
 from parallelrun_api.azure.auth import BLOBS
@@ -20,9 +21,6 @@ from parallelrun_api.azure.facade import Facade, FacadeOf
 from parallelrun_api.http.errors import BodyTooLarge, Forbidden, HttpError
 from parallelrun_api.views.downloads import BYTES, ByteRange, Content, send
 from parallelrun_core.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from starlette.datastructures import Headers
 
 router = APIRouter(prefix=BLOBS.rstrip("/"), include_in_schema=False, route_class=FacadeRoute)
 
