@@ -222,7 +222,8 @@ class PipelineData(StepData):
         Raises:
             InvalidInput: an extension other than that of Parquet is given; what is read are all files.
         """
-        refuse(_SEE_TABLES, file_extension=file_extension != ".parquet" and file_extension)
+        if file_extension != ".parquet":
+            refuse(_SEE_TABLES, file_extension=file_extension)
         return self.read_parquet_files(**options)
 
 
@@ -291,5 +292,5 @@ def _place(destination: Any) -> str | None:
         return None if destination is None else str(destination)
     from parallelrun_core.storage.location import in_datastore
 
-    datastore, path = destination[0], destination[1] if len(destination) > 1 else _OUTPUT_NAME
+    datastore, path = (*destination, _OUTPUT_NAME)[:2]
     return in_datastore(str(getattr(datastore, "name", datastore)), str(path).strip("/"))

@@ -208,12 +208,12 @@ class ParallelRunStep:
         Raises:
             InvalidInput: it reads what another step writes, and is no part of a pipeline here.
         """
-        input_documents, data = self.wires.documents(around), {str(each.name) for _, each in self._inputs}
+        input_documents, data = self.wires.documents(around), {each.name for each in self._inputs}
         output = self._output
         document = {
             "parallel_run_config": self.parallel_run_config.document(around),
             "name": self.name,
-            "inputs": [input_documents[str(each.name)] for _, each in self._inputs],
+            "inputs": [input_documents[each.name] for each in self._inputs],
             "side_inputs": [each for name, each in input_documents.items() if name not in data],
             "output": f"${{{{outputs.{self.wires.outputs[output]}}}}}"
             if isinstance(output, StepData)

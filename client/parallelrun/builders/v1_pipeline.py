@@ -174,14 +174,16 @@ class Pipeline:
         """The content of a job file for the same pipeline.
 
         Raises:
-            InvalidInput: a step reads what no step writes.
+            InvalidInput: a step reads what no step writes, or two steps write the same.
         """
         names = _names(self._steps)
-        writers = {
-            data: f"${{{{parent.jobs.{names[id(step)]}.outputs.{output_name}}}}}"
-            for step in self._steps
-            for data, output_name in step.wires.outputs.items()
-        }
+        writers: dict[StepData, str] = {}
+        for step in self._steps:
+            for data, output_name in step.wires.outputs.items():
+                if data in writers:
+                    both = f"{names[id(step)]} writes what another step writes"
+                    raise InvalidInput.at("/outputs", f"{both}: {data.name or output_name}", "give each its own")
+                writers[data] = f"${{{{parent.jobs.{names[id(step)]}.outputs.{output_name}}}}}"
 
         def place_of(data: StepData) -> str:
             if data not in writers:

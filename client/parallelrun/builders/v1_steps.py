@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from parallelrun.builders.parts import Input, Output
 from parallelrun.builders.step_data import OutputFileDatasetConfig, StepData, StepDataInput
@@ -54,6 +54,34 @@ PIPELINE_TO_COME = Surroundings(lambda data: "/to/be/known/later")
 StepInputSource = Input | StepData | StepDataInput | str | Path
 
 
+class NamedInput(NamedTuple):
+    """An input of a step as it was given, and as an `Input` with a name; without a path, if another step makes it."""
+
+    source: StepInputSource
+    input: Input
+
+    @property
+    def name(self) -> str:
+        return str(self.input.name)
+
+    @property
+    def data(self) -> StepData | None:
+        """Return what another step writes; None: it comes from nowhere else in the pipeline."""
+        if isinstance(self.source, StepDataInput):
+            return self.source.data
+        return self.source if isinstance(self.source, StepData) else None
+
+    def fields(self, around: Surroundings) -> dict[str, Any]:
+        """The fields of the input as in a job file."""
+        if self.data is not None:
+            return replace(self.input, path=around.place_of(self.data)).fields()
+        if isinstance(self.source, DatasetInput) and self.source.parameter:
+            value = around.value(self.source.parameter)
+            value = value if isinstance(value, Input) else Input(path=str(value))
+            return replace(value, name=self.input.name, mode=self.input.mode).fields()
+        return self.input.fields()
+
+
 @dataclass
 class DatasetInput(Input):
     """An input whose data may be those of a pipeline parameter: its default, or what a submission names."""
@@ -70,13 +98,13 @@ class Wires:
         arguments: strings, numbers, pipeline parameters, and all that it reads or writes, which stands for its path.
     """
 
-    inputs: list[tuple[Any, Input]]
+    inputs: list[NamedInput]
     outputs: dict[StepData, str]
     """Outputs of the step and their names: the output's own one, or `output_` and its number."""
     arguments: list[Any]
 
     @classmethod
-    def of(cls, inputs: Iterable[tuple[Any, Input]], outputs: Iterable[StepData], arguments: Iterable[Any]) -> Self:
+    def of(cls, inputs: Iterable[NamedInput], outputs: Iterable[StepData], arguments: Iterable[Any]) -> Self:
         """The wires of a step; what only its arguments name is among them, too.
 
         Raises:
@@ -91,10 +119,10 @@ class Wires:
                 written[value] = None
         wires.outputs = _output_names(written)
         values: dict[str, Any] = {}
-        for source, step_input in wires.inputs:
-            same = _data(source) or source
-            if values.setdefault(str(step_input.name), same) is not same:
-                raise InvalidInput.at(f"/inputs/{step_input.name}", f"there is an input {step_input.name!r} already")
+        for each in wires.inputs:
+            same = each.data or each.source
+            if values.setdefault(each.name, same) is not same:
+                raise InvalidInput.at(f"/inputs/{each.name}", f"there is an input {each.name!r} already")
         return wires
 
     def output_documents(self) -> dict[str, dict[str, Any]]:
@@ -103,15 +131,15 @@ class Wires:
 
     def reads(self) -> list[StepData]:
         """Return what other steps write, and this one reads."""
-        return [data for step_input, _ in self.inputs if (data := _data(step_input)) is not None]
+        return [each.data for each in self.inputs if each.data is not None]
 
     def parameters(self) -> list[Any]:
         """Return what may be a pipeline parameter: arguments, and data of inputs."""
-        return self.arguments + [each.parameter for each, _ in self.inputs if isinstance(each, DatasetInput)]
+        return self.arguments + [each.source.parameter for each in self.inputs if isinstance(each.source, DatasetInput)]
 
     def documents(self, around: Surroundings) -> dict[str, dict[str, Any]]:
         """The inputs as in a job file, by name."""
-        return {str(step_input.name): _fields(source, step_input, around) for source, step_input in self.inputs}
+        return {each.name: each.fields(around) for each in self.inputs}
 
     def argument(self, value: Any, around: Surroundings) -> Any:
         """An argument as in a job file.
@@ -137,12 +165,12 @@ class Wires:
 
     def _input(self, value: Any) -> str | None:
         """The name of the input that an argument stands for."""
-        return next((step_input.name for source, step_input in self.inputs if source is value), None)
+        return next((each.name for each in self.inputs if each.source is value), None)
 
 
-def named(inputs: Iterable[StepInputSource], prefix: str, first: int = 0) -> list[tuple[Any, Input]]:
-    """Each input as it was given, and as an Input with a name; without a path, if another step makes it."""
-    pairs = []
+def named(inputs: Iterable[StepInputSource], prefix: str, first: int = 0) -> list[NamedInput]:
+    """Each input with its name; one that has none gets this prefix and its number."""
+    named_inputs = []
     for number, step_input in enumerate(inputs, first):
         if isinstance(step_input, Input):
             data = step_input
@@ -153,8 +181,8 @@ def named(inputs: Iterable[StepInputSource], prefix: str, first: int = 0) -> lis
             data = Input(name=step_input.key)
         else:
             data = Input(path=str(step_input))
-        pairs.append((step_input, replace(data, name=data.name or f"{prefix}_{number}")))
-    return pairs
+        named_inputs.append(NamedInput(step_input, replace(data, name=data.name or f"{prefix}_{number}")))
+    return named_inputs
 
 
 def _output_names(outputs: Iterable[StepData]) -> dict[StepData, str]:
@@ -167,18 +195,3 @@ def _output_names(outputs: Iterable[StepData]) -> dict[StepData, str]:
         taken.add(name)
     numbered = (name for number in count() if (name := f"output_{number}") not in taken)
     return {data: name or next(numbered) for data, name in names.items()}
-
-
-def _data(source: Any) -> StepData | None:
-    return source.data if isinstance(source, StepDataInput) else source if isinstance(source, StepData) else None
-
-
-def _fields(source: Any, step_input: Input, around: Surroundings) -> dict[str, Any]:
-    data = _data(source)
-    if data is not None:
-        return replace(step_input, path=around.place_of(data)).fields()
-    if isinstance(source, DatasetInput) and source.parameter:
-        value = around.value(source.parameter)
-        value = value if isinstance(value, Input) else Input(path=str(value))
-        return replace(value, name=step_input.name, mode=step_input.mode).fields()
-    return step_input.fields()

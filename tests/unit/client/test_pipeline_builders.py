@@ -132,10 +132,11 @@ def test_outputs_may_have_a_destination_and_no_name() -> None:
 
 def test_a_step_made_again_writes_its_data_in_place_of_the_first_one() -> None:
     data = PipelineData("data")
-    script("first", outputs=[data])
-    second = script("second", outputs=[data])
+    first, second = script("first", outputs=[data]), script("second", outputs=[data])
     assert data.writer is second
     assert list(spec_of(Pipeline(steps=[script("read", "--from", data, inputs=[data])])).steps) == ["second", "read"]
+    with pytest.raises(InvalidInput, match="second writes what another step writes: data"):
+        Pipeline(steps=[first, second]).document()
 
 
 def untyped(function: Callable[..., Any]) -> Callable[..., Any]:
