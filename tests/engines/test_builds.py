@@ -15,7 +15,7 @@ import pytest
 from parallelrun import Client
 from parallelrun_core.layout import Logs
 from parallelrun_provisioner.engines.docker.building.sent import BUILT
-from parallelrun_provisioner.engines.docker.container import CLUSTER
+from parallelrun_provisioner.engines.docker.node import CLUSTER
 from tests.engines.images import BASE, with_environment, with_other_python
 from tests.engines.nodes import PROVISIONER, Provisioned
 from tests.engines.targets.docker import Docker, build

@@ -157,7 +157,7 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "azure.names": (Step("parallelrun_api.azure.blobs.routes:checked_blob", stand_ins.as_it_came),),
     # That nobody writes into an upload of somebody else.
     "azure.uploads": (Step("parallelrun_api.azure.blobs.owners:UploadOwners.claim", always(True)),),
-    "azure.codes": (Step("parallelrun_api.azure.catalog:FacadeAssets._check_code", nothing),),
+    "azure.codes": (Step("parallelrun_api.azure.whole_component:WholeComponents.check_code", nothing),),
     # The check of the Host header.
     "api.host": (Step("parallelrun_api.http.auth:Guard._check_host", nothing),),
     # The header without which a browser's cookie changes nothing.

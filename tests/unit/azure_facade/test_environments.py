@@ -15,6 +15,7 @@ from parallelrun_api.azure.blobs.names import UPLOADS
 from parallelrun_api.azure.blobs.store import BlobStore
 from parallelrun_api.azure.catalog import FacadeAssets
 from parallelrun_api.azure.facade import Facade
+from parallelrun_api.azure.whole_component import WholeComponents
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.layout import code_store
 from parallelrun_core.names.assets import stored_code
@@ -96,3 +97,10 @@ def test_a_folder_that_no_job_may_read_is_told_where_the_document_names_it(facad
     with pytest.raises(InvalidInput) as told:
         FacadeAssets(facade).put("environments", "e", "1", {"build": {"contextUri": URI}})
     assert [problem.pointer for problem in told.value.problems] == ["/properties/build/contextUri"]
+
+
+def test_a_component_without_an_end_is_refused(facade: Facade) -> None:
+    reference = "/subscriptions/s/resourceGroups/r/workspaces/w/components/c/versions/1"
+    itself = SimpleNamespace(asset=lambda *_: SimpleNamespace(content={"document": {"component": reference}}))
+    with pytest.raises(InvalidInput, match="nested more than 12 deep"):
+        WholeComponents(facade, cast(Any, itself)).document({"component": reference}, "")

@@ -11,31 +11,24 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 from parallelrun_api.azure import environment_form
 from parallelrun_api.azure.blobs.names import container_of
 from parallelrun_api.azure.documents import component_document
 from parallelrun_api.azure.facade import Facade
-from parallelrun_api.azure.ids import version_of
 from parallelrun_api.azure.payload_store import Sent
 from parallelrun_api.azure.resolving import FacadeNames
-from parallelrun_api.people.person import CURRENT, seen_places
+from parallelrun_api.azure.whole_component import WholeComponents
+from parallelrun_api.people.person import CURRENT
 from parallelrun_core.answers.assets import Asset
-from parallelrun_core.assets.contents import keep_code, keep_context
-from parallelrun_core.azure.scope import Budget
-from parallelrun_core.errors import InvalidInput, NotFound, Problem
-from parallelrun_core.names.assets import code_called, stored_code
-from parallelrun_core.storage.path_rule import PathRule
-from parallelrun_core.storage.stores import storage_of
+from parallelrun_core.errors import NotFound
 
 SHARED: Final = {"data": "data", "models": "model", "environments": "environment", "components": "component"}
 """The kinds that are assets beyond this facade, by what the client calls them."""
 _OF_FILES: Final = frozenset({"codes", "data", "models"})
 _PAGE: Final = 1000
 """Assets, or versions of one, that are read at once."""
-_DEEPEST: Final = 12
 HASH: Final = "hash_sha256"
 """The property of code with the digest that its client has computed."""
 _CURATED: Final[dict[str, Any]] = {"created": 0.0, "properties": {"image": "curated"}}
@@ -48,6 +41,7 @@ class FacadeAssets:
         self._facade = facade
         self._assets = facade.context.assets
         self._names = FacadeNames(facade)
+        self._components = WholeComponents(facade, self._names)
         self._hashes = Sent(facade.context.settings.root, "code-hashes")
 
     def put(self, kind: str, name: str, version: str, properties: dict[str, Any]) -> None:
@@ -61,7 +55,7 @@ class FacadeAssets:
         if kind == "components":
             properties = self._as_stored(name, version, properties)
         if kind == "codes":
-            self._check_code(self._names.content(kind, properties)["path"], "/properties/codeUri")
+            self._components.check_code(self._names.content(kind, properties)["path"], "/properties/codeUri")
         if is_shared:
             self._assets.create(SHARED[kind], name, version, self._document(kind, properties), None)
         self._facade.asset_store.put(kind, name, version, properties)
@@ -143,75 +137,13 @@ class FacadeAssets:
         if kind == "components":
             document = component_document(properties.get("componentSpec") or {})
             document = {key: value for key, value in document.items() if key not in ("name", "version")}
-            return {**about, **self._whole(document, 0, Budget(), "/properties/componentSpec")}
+            return {**about, **self._components.document(document, "/properties/componentSpec")}
         content = (
-            self._environment(properties, "/properties/build/contextUri")
+            self._components.environment(properties, "/properties/build/contextUri")
             if kind == "environments"
             else self._names.content(kind, properties)
         )
         return {**about, **content}
-
-    def _environment(self, properties: dict[str, Any], pointer: str) -> dict[str, Any]:
-        """An environment with a copy of what its image is built of, if it is; the pointer is where it is named."""
-        content = self._names.content("environments", properties)
-        build = content.get("build")
-        if not build or stored_code(build["path"]):
-            return content
-        return {**content, "build": {**build, "path": self._kept(build["path"], pointer, build["dockerfile_path"])}}
-
-    def _kept(self, path: str, pointer: str, dockerfile: str = "") -> str:
-        """Return what a component calls a folder of code, or of a Dockerfile, which is copied."""
-        self._check_code(path, pointer)
-        root, folder, rule = self._facade.context.settings.root, Path(path), self._rule()
-        try:
-            name = keep_context(root, folder, dockerfile, rule) if dockerfile else keep_code(root, folder, rule)
-        except InvalidInput as error:  # which says where it would be in a job
-            problems = (Problem(pointer=pointer, message=each.message, hint=each.hint) for each in error.problems)
-            raise InvalidInput(problems=tuple(problems)) from error
-        return code_called(name)
-
-    def _rule(self) -> PathRule:
-        """Return what the person of the request may have copied."""
-        settings = self._facade.context.settings
-        return PathRule(settings.root, seen_places(settings.places))
-
-    def _check_code(self, path: str, pointer: str) -> None:
-        """Make sure that jobs may read this folder, wherever links lead, with all that is in it.
-
-        Args:
-            pointer: the place of the document that names the folder.
-
-        Raises:
-            InvalidInput: they may not.
-        """
-        trouble = storage_of(path).place_trouble(path, self._rule(), pattern=())
-        if trouble is not None:
-            raise InvalidInput.at(pointer, trouble.message, trouble.hint)
-
-    def _whole(self, part: dict[str, Any], depth: int, budget: Budget, pointer: str) -> dict[str, Any]:
-        """A part of a component in which nothing refers to what only this facade knows."""
-        copy = dict(part)
-        if isinstance(code := copy.get("code"), str) and version_of(code) is not None:
-            path = self._names.asset("code", code).content["path"]
-            copy["code"] = path if stored_code(path) else self._kept(path, f"{pointer}/code")
-        environment = copy.get("environment")
-        if isinstance(environment, str) and (named := version_of(environment)) is not None:
-            record = self._facade.asset_store.get(*named)
-            if record["properties"].get("isAnonymous"):
-                copy["environment"] = self._environment(record["properties"], f"{pointer}/environment")
-        component = copy.get("component")
-        if isinstance(component, str) and (named := version_of(component)) is not None and depth < _DEEPEST:
-            document = self._names.asset("component", component).content["document"]
-            copy["component"] = self._whole(document, depth + 1, budget, f"{pointer}/component")
-        if isinstance(copy.get("task"), dict):
-            copy["task"] = self._whole(copy["task"], depth, budget, f"{pointer}/task")
-        if isinstance(copy.get("jobs"), dict):
-            budget.take(len(copy["jobs"]), f"{pointer}/jobs")
-            copy["jobs"] = {
-                name: self._whole(step, depth, budget, f"{pointer}/jobs/{name}") if isinstance(step, dict) else step
-                for name, step in copy["jobs"].items()
-            }
-        return copy
 
 
 def _of_all_pages(read: Callable[..., tuple[list[Asset], str | None]]) -> Iterator[Asset]:

@@ -13,9 +13,10 @@ from parallelrun_core.computes.kinds.docker import DockerCompute
 from parallelrun_core.computes.launch import Launch
 from parallelrun_provisioner.engines.docker.building import Builds
 from parallelrun_provisioner.engines.docker.client import Connection, refusing, shortened, words_of
-from parallelrun_provisioner.engines.docker.container import CLUSTER, COMPUTE, IMAGE, LAUNCH, container
+from parallelrun_provisioner.engines.docker.container import container
 from parallelrun_provisioner.engines.docker.fetching import Fetches
 from parallelrun_provisioner.engines.docker.kit import fill
+from parallelrun_provisioner.engines.docker.node import CLUSTER, COMPUTE, IMAGE, LAUNCH
 from parallelrun_provisioner.engines.docker.settings import DockerSettings
 from parallelrun_provisioner.engines.image_settings import words
 from parallelrun_provisioner.engines.interface import (

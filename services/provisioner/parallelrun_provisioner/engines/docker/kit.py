@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from parallelrun_core.service.telemetry import logger
-from parallelrun_provisioner.engines.docker.container import kit_volume
+from parallelrun_provisioner.engines.docker.node import kit_volume
 from parallelrun_provisioner.engines.interface import KIT
 
 log = logger()

@@ -11,8 +11,8 @@ from typing import Any, Final
 from parallelrun_core.computes.kinds.swarm import SwarmCompute
 from parallelrun_core.computes.launch import Launch
 from parallelrun_provisioner.engines.docker.client import Connection, post, shortened, words_of
-from parallelrun_provisioner.engines.docker.container import CLUSTER, COMPUTE, IMAGE, LAUNCH
 from parallelrun_provisioner.engines.docker.fetching import read_login
+from parallelrun_provisioner.engines.docker.node import CLUSTER, COMPUTE, IMAGE, LAUNCH
 from parallelrun_provisioner.engines.docker.settings import DockerSettings
 from parallelrun_provisioner.engines.interface import EngineEnvironment, EngineNode, LaunchRefused, NodeStanding
 from parallelrun_provisioner.engines.swarm.service import service

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from parallelrun_core.computes.kinds.swarm import SwarmCompute
 from parallelrun_core.computes.launch import Launch
-from parallelrun_provisioner.engines.docker.container import (
+from parallelrun_provisioner.engines.docker.node import (
     CAPABILITIES,
     environment,
     image_of,

@@ -14,7 +14,7 @@ from typing import Any, Final
 from parallelrun_core.code.dockerfile_check import BUILT_HERE
 from parallelrun_core.computes.containers import Containers
 from parallelrun_core.names.computes import BuiltImage
-from parallelrun_provisioner.engines.docker.container import CLUSTER
+from parallelrun_provisioner.engines.docker.node import CLUSTER
 from parallelrun_provisioner.engines.docker.settings import DockerSettings
 
 BUILT: Final = "parallelrun.built"
