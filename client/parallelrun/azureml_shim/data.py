@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from parallelrun.builders.parts import Input, refuse, several
 from parallelrun.builders.v1_steps import DatasetInput, PipelineParameter
-from parallelrun.errors import InvalidInput
+from parallelrun.errors import InvalidInput, NotFound
 
 DataPlace = Any
 """A path, a URL, a `DataPath`, a pair of a datastore and a path in it, or a list with one of these."""
@@ -95,7 +95,6 @@ class Datastore(ToldAsMissing):
             ApiError: the server refuses it.
         """
         from parallelrun.client import Client
-        from parallelrun.errors import NotFound
 
         hint = "define the datastore on the server, with its URL (docs/storage.md)"
         refuse(hint, protocol=protocol != "https" and protocol, endpoint=endpoint != _PUBLIC_ENDPOINT and endpoint)

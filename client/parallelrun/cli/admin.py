@@ -37,9 +37,7 @@ def usage(form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token =
     with connect(url, token) as client:
         measured = client.admin.usage()
     if form is not OutputFormat.TABLE:
-        import msgspec
-
-        dump(msgspec.to_builtins(measured), form)
+        dump(measured, form)
         return
     table(["KIND", "BYTES"], [[_KINDS.get(kind, kind), f"{size:,}"] for kind, size in measured.bytes.items()])
     print(f"\nfree: {measured.free_bytes:,} of {measured.total_bytes:,} bytes; {measured.jobs:,} jobs\n")
@@ -69,9 +67,7 @@ def prune(
     with connect(url, token) as client:
         planned = client.admin.prune(dry_run=dry_run)
     if form is not OutputFormat.TABLE:
-        import msgspec
-
-        dump(msgspec.to_builtins(planned), form)
+        dump(planned, form)
         return
     _show_sweep(planned)
     if not dry_run:

@@ -59,8 +59,6 @@ def advise(
 
 
 def _show_advice(advice: Advice, form: OutputFormat) -> None:
-    import msgspec
-
     from parallelrun_core.adviser.words import lines_of
 
     if form is OutputFormat.NAME:
@@ -70,7 +68,7 @@ def _show_advice(advice: Advice, form: OutputFormat) -> None:
         if not advice.findings and advice.basis is not None and advice.min_saving_s > 1:
             print("--min-saving 1s tells of smaller savings, too: of a job that was only tried out, perhaps.")
     else:
-        dump(msgspec.to_builtins(advice), form)
+        dump(advice, form)
 
 
 def some_of(points: Sequence[CurvePoint], now: int) -> Sequence[CurvePoint]:
@@ -85,15 +83,13 @@ def some_of(points: Sequence[CurvePoint], now: int) -> Sequence[CurvePoint]:
 
 
 def _show_curve(curve: AdviceCurve, form: OutputFormat, *, is_range: bool) -> None:
-    import msgspec
-
     from parallelrun_core.adviser.words import duration
 
     if form is OutputFormat.NAME:
         print("\n".join(str(point.value) for point in curve.points))
         return
     if form is not OutputFormat.TABLE:
-        dump(msgspec.to_builtins(curve), form)
+        dump(curve, form)
         return
     longest = max(point.seconds for point in curve.points) or 1.0
     has_cost = any(point.cost is not None for point in curve.points)

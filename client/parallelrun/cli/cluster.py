@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -67,8 +68,6 @@ def up(
 
 def _use_site(site: Path | None) -> None:
     """Let the services find a site file. What is wrong with it is said here, and not in a log."""
-    import os
-
     from parallelrun_core.assets.site import VARIABLE, read_site, site_file_named
 
     file = site or site_file_named()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -45,8 +46,6 @@ def preview_command(
 
     Nothing is run. Without a job file or a step, how the files are read is found out, and shown.
     """
-    import msgspec
-
     from parallelrun.job_file.reading import read_job_file
     from parallelrun.resources.names import own_names
     from parallelrun_core.checks.data_preview import preview
@@ -58,7 +57,7 @@ def preview_command(
         specs = [spec_for(source, _step(read))]
     previews = [each for spec in specs for each in preview(spec, rows, guesses=not is_job)]
     if form in (OutputFormat.JSON, OutputFormat.YAML):
-        dump([msgspec.to_builtins(each) for each in previews], form)
+        dump(previews, form)
     else:
         for each in previews:
             for line in _lines(each):
@@ -137,6 +136,4 @@ def spec_for(path: str, read: dict[str, Any] | None = None) -> JobSpec:
 
 def in_one_line(step: dict[str, Any]) -> str:
     """Write a step as YAML on one line."""
-    import json
-
     return ", ".join(f"{name}: {json.dumps(options or {}, ensure_ascii=False)}" for name, options in step.items())

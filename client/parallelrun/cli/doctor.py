@@ -56,9 +56,7 @@ def doctor(
     )
     reports = list(_shown(checkup(place), form))
     if form in (OutputFormat.JSON, OutputFormat.YAML):
-        import msgspec
-
-        dump([msgspec.to_builtins(each) for each in reports], form)
+        dump(reports, form)
     raise typer.Exit(ExitCode.USAGE if any(each.level is Level.BAD for each in reports) else ExitCode.OK)
 
 

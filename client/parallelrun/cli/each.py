@@ -70,8 +70,6 @@ def change_each(
     Raises:
         typer.Exit: something was refused; all that weren't are changed.
     """
-    import msgspec
-
     refusals = RefusedNames(names)
     as_list = len(refusals.names) > 1 and form in (OutputFormat.JSON, OutputFormat.YAML)
     changed: dict[str, Any] = {}
@@ -89,6 +87,6 @@ def change_each(
             take(wait, is_last=True)
     finally:
         if as_list:
-            dump([msgspec.to_builtins(each) for each in changed.values()], form)
+            dump(list(changed.values()), form)
     refusals.exit()
     return list(changed.values())

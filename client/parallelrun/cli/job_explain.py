@@ -29,8 +29,6 @@ def explain(
 ) -> None:
     """Say why a job or a mini-batch doesn't run. Each condition is listed, with what to do about the first one that
     isn't met."""
-    import msgspec
-
     with connect(url, token) as client:
         explanation = client.jobs.explain(job_id, mini_batch=mini_batch)
     if form is OutputFormat.NAME:
@@ -38,7 +36,7 @@ def explain(
     elif form is OutputFormat.TABLE:
         _show(explanation)
     else:
-        dump(msgspec.to_builtins(explanation), form)
+        dump(explanation, form)
 
 
 def _show(explanation: Explanation) -> None:

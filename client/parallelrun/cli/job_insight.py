@@ -33,8 +33,6 @@ def stacks(
     token: Token = "",
 ) -> None:
     """Show in which line each worker of a running job is. Also one that hangs; the job is not disturbed."""
-    import msgspec
-
     with connect(url, token) as client:
         answer = client.jobs.stacks(job_id, node=node, process=worker)
     if form is OutputFormat.NAME:
@@ -44,7 +42,7 @@ def stacks(
             for line in _lines(each):
                 print(clean(line, most=1000))
     else:
-        dump(msgspec.to_builtins(answer), form)
+        dump(answer, form)
     for name in answer.silent:
         say(f"node {name} has not answered: see `parallelrun node list`", is_alarming=True)
     if answer.silent:

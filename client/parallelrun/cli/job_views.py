@@ -51,7 +51,6 @@ def top(
 
     Where stdout is no terminal, and in other forms than a table, it is printed once.
     """
-    import msgspec
     from rich.console import Console
 
     from parallelrun.top.snapshot import take
@@ -67,7 +66,7 @@ def top(
             console = Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH, highlight=False, soft_wrap=False)
             console.print(_drawn(take(client, job), _PLAIN_HEIGHT))
         else:
-            dump(msgspec.to_builtins(take(client, job)), form)
+            dump(take(client, job), form)
 
 
 def open_page(

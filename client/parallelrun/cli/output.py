@@ -55,7 +55,7 @@ def show_list(
             [["" if (value := get(row)) is None else str(value) for _, get in pairs] for row in rows],
         )
     else:
-        dump([msgspec.to_builtins(row) for row in rows], form)
+        dump(list(rows), form)
 
 
 def show_one(thing: msgspec.Struct, form: OutputFormat, *, name: str, lines: Sequence[tuple[str, object]]) -> None:
@@ -69,7 +69,7 @@ def show_one(thing: msgspec.Struct, form: OutputFormat, *, name: str, lines: Seq
                 text = clean(str(value), lines=True, most=100_000).replace("\n", "\n" + " " * (width + 1))
                 print(f"{title + ':':<{width}} {text}")
     else:
-        dump(msgspec.to_builtins(thing), form)
+        dump(thing, form)
 
 
 def show_change(thing: msgspec.Struct, form: OutputFormat, *, name: str, text: str = "") -> None:
@@ -79,11 +79,12 @@ def show_change(thing: msgspec.Struct, form: OutputFormat, *, name: str, text: s
     elif form is OutputFormat.NAME:
         print(name, flush=True)
     else:
-        dump(msgspec.to_builtins(thing), form)
+        dump(thing, form)
 
 
 def dump(data: object, form: OutputFormat) -> None:
-    """Print plain data as JSON or YAML."""
+    """Print data, plain or in structs, as JSON or YAML."""
+    data = msgspec.to_builtins(data)
     if form is OutputFormat.JSON:
         print(json.dumps(data, indent=2), flush=True)
     else:

@@ -156,11 +156,9 @@ def _print_places(result: RunResult, form: OutputFormat) -> None:
 
 
 def _dump(result: RunResult, form: OutputFormat) -> None:
-    import msgspec
-
     outputs = {**result.outputs, **result.output_urls}
     data = {
-        "job": msgspec.to_builtins(result.job),
+        "job": result.job,
         "output": str(result.output or result.output_url) or None,
         "outputs": {name: str(place) for name, place in outputs.items()},
         "registered": [*result.registered],

@@ -9,6 +9,8 @@ from email.utils import parsedate_to_datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from parallelrun_core.wire.finding import Check, Finding, Place, bad, ok, warn
 
 if TYPE_CHECKING:
@@ -81,8 +83,6 @@ def _transport(url: str, token: str) -> Transport:
 
 
 def _version(url: str, contract: bytes) -> Finding:
-    import msgspec
-
     ours = version("parallelrun")
     try:
         theirs = str(msgspec.json.decode(contract)["info"]["version"])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import quote
@@ -148,7 +150,6 @@ class Assets(Resource):
         Args:
             dockerfile: what is sent is what an image is built of, by this Dockerfile in the folder.
         """
-        from hashlib import sha256
         from secrets import token_hex
 
         from parallelrun.packaging.code import zip_context, zip_sources
@@ -204,8 +205,6 @@ def read_definition(
 
 
 def _body(document: dict[str, Any], content: IO[bytes] | None) -> Callable[[], dict[str, Any]]:
-    import json
-
     def body() -> dict[str, Any]:
         if content is None:
             return {"json": document}

@@ -7,15 +7,16 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parallelrun_core.assets.resolving import Lazily, Resolver
+from parallelrun_core.assets.resolving import Lazily, Resolver, names_in
+from parallelrun_core.errors import NotFound
+from parallelrun_core.names import assets as names
+from parallelrun_core.names.assets import Reference
 
 if TYPE_CHECKING:
     from parallelrun.http.transport import Transport
     from parallelrun.job_file.reading import NamesFor
     from parallelrun_core.assets.site import Site
     from parallelrun_core.code.source import CodeSource
-    from parallelrun_core.names import assets as names
-    from parallelrun_core.names.assets import Reference
 
 _NOT_THERE = 404
 
@@ -48,7 +49,6 @@ def own_names(folder: Path) -> Lazily:
 
 def _own(folder: Path) -> Resolver:
     from parallelrun_core.assets.catalog import Catalog
-    from parallelrun_core.assets.resolving import names_in
     from parallelrun_core.assets.site import SiteNow, site_file
     from parallelrun_core.datastores.document import datastore_catalog
     from parallelrun_core.layout import blobstore_of, code_store
@@ -107,7 +107,6 @@ def _site_of(transport: Transport) -> Site:
 
 def _output_of(transport: Transport, job_id: str, name: str) -> str:
     """The path or the URL of an output of a job of a server. Raises NotFound."""
-    from parallelrun_core.errors import NotFound
     from parallelrun_core.ids import is_job_id
 
     if not is_job_id(job_id):
@@ -125,10 +124,8 @@ def _asked(transport: Transport, kind: str, text: str) -> names.Asset:
     Raises:
         UnknownAsset, UnknownVersion: it knows none.
     """
-    from parallelrun.errors import NotFound
     from parallelrun.models import Asset
     from parallelrun.resources.resource import as_model
-    from parallelrun_core.names import assets as names
 
     try:
         answer = transport.request("GET", f"/v1/assets/{kind}:resolve", params={"name": text}, idempotent=True)

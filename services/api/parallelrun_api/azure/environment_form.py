@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import yaml
+
 from parallelrun_core.names.computes import DOCKERFILE
+from parallelrun_core.spec import load_document
 
 
 def content_of(properties: Mapping[str, Any], place: Callable[[str], str]) -> dict[str, Any]:
@@ -19,8 +22,6 @@ def content_of(properties: Mapping[str, Any], place: Callable[[str], str]) -> di
         fields["image"] = properties["image"]
     conda = properties.get("condaFile")
     if isinstance(conda, str) and conda.strip():
-        from parallelrun_core.spec import load_document
-
         fields["conda_file"] = load_document(conda)
     elif conda:
         fields["conda_file"] = conda
@@ -33,8 +34,6 @@ def content_of(properties: Mapping[str, Any], place: Callable[[str], str]) -> di
 
 def properties_of(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return an environment with this content as the client would have sent it."""
-    import yaml
-
     conda = content.get("conda_file")
     properties = {"image": content.get("image"), "condaFile": yaml.safe_dump(conda) if conda else None}
     if build := content.get("build"):

@@ -16,6 +16,8 @@ from parallelrun_api.http.answers import conditional_answer, prepared
 from parallelrun_api.http.paging import PageToken, decode_numbers, encode_token
 from parallelrun_api.routes.responses import JobId
 from parallelrun_api.routes.router import Operations
+from parallelrun_api.views.failed_items import kinds_of_errors
+from parallelrun_api.views.presenters import epoch
 from parallelrun_api.views.settings import effective_settings
 from parallelrun_core.answers.pictures import (
     Compared,
@@ -138,8 +140,6 @@ async def show_errors(request: Request, job_id: JobId, context: Ctx) -> Response
     Tries that were followed by another one are among them."""
 
     def answer() -> KindsOfErrors:
-        from parallelrun_api.views.failed_items import kinds_of_errors
-
         _, history = _looked_at(context, job_id)
         with history.lock:
             return kinds_of_errors(history)
@@ -205,7 +205,6 @@ def _looked_at(context: Context, job_id: str) -> tuple[Job, History]:
 
 def _figures(context: Context, job_id: str) -> tuple[Job, Figures]:
     from parallelrun_api.tries.throughput import figures
-    from parallelrun_api.views.presenters import epoch
 
     job, history = _looked_at(context, job_id)
     started, ended = (epoch(each) if each else None for each in (job.started, job.ended))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import yaml
+
 from parallelrun_core.answers.drafts import JobDocument
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.names.assets import INCLUDES, code_called
@@ -19,8 +21,6 @@ _FIRST: Final = ("name", "entry_script", "command", "code", "inputs", "mini_batc
 def document_of(record: JobRecord) -> JobDocument:
     """The settings that were given for a job, or a pipeline's with all expressions resolved, as YAML, with the code as
     it is kept."""
-    import yaml
-
     content, is_hidden = _of_pipeline(record) if record.is_pipeline else _of_job(record)
     text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=1000)
     return JobDocument(text=text, left_out=[_HIDDEN] if is_hidden else [])
