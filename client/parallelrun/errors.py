@@ -144,14 +144,14 @@ def error_of(status: int, problem: dict[str, Any]) -> ApiError:
     kind = _BY_STATUS.get(status, Unavailable if status >= 500 else ApiError)
     entries = problem.get("errors")
     entries = entries if isinstance(entries, list) else []
-    problems = tuple(_problem(entry) for entry in entries if isinstance(entry, dict))
+    problems = tuple(
+        Problem(
+            pointer=str(entry.get("pointer", "")),
+            message=str(entry.get("message", "")),
+            hint=str(entry.get("hint") or ""),
+        )
+        for entry in entries
+        if isinstance(entry, dict)
+    )
     message = str(problem.get("detail") or problem.get("title") or f"The server answered with status {status}.")
     return kind(message, status=status, code=str(problem.get("code", "")), problem=problem, problems=problems)
-
-
-def _problem(entry: dict[str, Any]) -> Problem:
-    return Problem(
-        pointer=str(entry.get("pointer", "")),
-        message=str(entry.get("message", "")),
-        hint=str(entry.get("hint") or ""),
-    )

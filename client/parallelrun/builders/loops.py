@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from parallelrun.builders.parts import Input, Output, without_none
 from parallelrun.errors import InvalidInput
 
 _BODY: Final = "body"
+_VALUES: Final = ("string", "number", "integer", "boolean")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +33,8 @@ class Loop:
         bound = {name: f"${{{{parent.outputs.{name}}}}}" for name in outputs}
         if loop["type"] == "parallel_for":
             outputs = {
-                name: {"type": "uri_file" if _is_value(output) else "uri_folder"} for name, output in outputs.items()
+                name: {"type": "uri_file" if output.get("type") in _VALUES else "uri_folder"}
+                for name, output in outputs.items()
             }
             loop["outputs"] = bound
         else:
@@ -103,15 +105,10 @@ def do_while(
 
 
 def _item(item: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _without_name(value.fields()) if isinstance(value, Input) else value for name, value in item.items()}
-
-
-def _without_name(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in fields.items() if key != "name"}
-
-
-def _is_value(output: Mapping[str, Any]) -> bool:
-    return output.get("type") in ("string", "number", "integer", "boolean")
+    # A turn's input has its name already.
+    return {
+        name: replace(value, name=None).fields() if isinstance(value, Input) else value for name, value in item.items()
+    }
 
 
 def _output(output: Any) -> dict[str, Any]:

@@ -171,6 +171,8 @@ class ParallelRunStep:
         arguments: Iterable[Any] | None = None,
         allow_reuse: bool | None = None,
     ) -> None:
+        from parallelrun_core.intake.reading import read_job
+
         self.name = name
         self.parallel_run_config = parallel_run_config
         self.after: list[Any] = []
@@ -185,11 +187,6 @@ class ParallelRunStep:
         parallel_run_config.check()
         if self._output is None and parallel_run_config.output_action.lower() != "summary_only":
             raise InvalidInput.at("/output", "this is required", "the folder for the rows; or summary_only")
-        self._check()
-
-    def _check(self) -> None:
-        from parallelrun_core.intake.reading import read_job
-
         read_job(self.document(PIPELINE_TO_COME), folder=Path.cwd())
 
     def run_after(self, step: Any) -> None:

@@ -214,12 +214,9 @@ def _document(step: Any, around: Surroundings, names: Mapping[int, str]) -> dict
 def _flat(steps: Iterable[Any]) -> list[Any]:
     flat: list[Any] = []
     for step in steps:
-        flat += _flat(step.steps if isinstance(step, StepSequence) else step) if _is_several(step) else [step]
+        inner = step.steps if isinstance(step, StepSequence) else step
+        flat += _flat(inner) if isinstance(inner, list | tuple) else [step]
     return list({id(step): step for step in flat}.values())
-
-
-def _is_several(step: Any) -> bool:
-    return isinstance(step, list | tuple | StepSequence)
 
 
 def _with_needed(steps: list[Any]) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -12,9 +12,6 @@ from parallelrun.cli.definitions import add_delete, add_list, add_show
 from parallelrun.cli.job_follow import follow_job
 from parallelrun.cli.output import FormatOption, OutputFormat, say_notes, show_change, show_list, show_one
 from parallelrun.cli.server import Token, Url, connect
-
-if TYPE_CHECKING:
-    from parallelrun.models import BatchEndpoint
 
 batch_endpoint = typer.Typer(
     help="Named jobs over data that whoever calls them gives.", no_args_is_help=True, rich_markup_mode=None
@@ -38,16 +35,6 @@ OfEndpoint = Annotated[
 FileOption = Annotated[
     Path | None, typer.Option("--file", "-f", help="The document, as YAML or JSON.", show_default=False)
 ]
-
-
-def _endpoint_lines(endpoint: BatchEndpoint) -> list[tuple[str, object]]:
-    return [
-        ("name", endpoint.name),
-        ("description", endpoint.description),
-        ("default", endpoint.default_deployment),
-        ("deployments", ", ".join(endpoint.deployments)),
-        ("modified", endpoint.modified),
-    ]
 
 
 @batch_endpoint.command("create")
@@ -81,7 +68,13 @@ add_show(
     batch_endpoint,
     "Show one batch endpoint.",
     lambda client, name: client.batch_endpoints.get(name),
-    _endpoint_lines,
+    lambda endpoint: [
+        ("name", endpoint.name),
+        ("description", endpoint.description),
+        ("default", endpoint.default_deployment),
+        ("deployments", ", ".join(endpoint.deployments)),
+        ("modified", endpoint.modified),
+    ],
     completion.endpoints,
 )
 

@@ -37,7 +37,8 @@ def report(error: Exception) -> int:
 
 def lines_about(error: Exception) -> list[str]:
     if isinstance(error, ParallelRunError):
-        lines = [f"error: {clean(_headline(error), lines=True)}"]
+        headline = "invalid input:" if error.problems else error.message
+        lines = [f"error: {clean(headline, lines=True)}"]
         for problem in error.problems:
             parts = filter(None, (problem.place, problem.pointer, problem.message))
             lines.append(f"  {clean(': '.join(parts))}")
@@ -79,7 +80,3 @@ def exit_code_of(error: Exception) -> ExitCode:
             return of_state(error.job.state)
         case _:
             return ExitCode.USAGE
-
-
-def _headline(error: ParallelRunError) -> str:
-    return "invalid input:" if error.problems else error.message

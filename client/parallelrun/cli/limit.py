@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import typer
 
 from parallelrun.cli import completion
 from parallelrun.cli.definitions import add_create, add_delete, add_list, add_show
-
-if TYPE_CHECKING:
-    from parallelrun.models import RateLimit
 
 limit = typer.Typer(
     help="Limits on calls of services, for all jobs together.",
@@ -25,15 +20,6 @@ add_create(
     lambda client, file: client.limits.create(file),
     lambda defined: f"jobs that name it in rate_limits keep to it: rate_limits: [{defined.name}]",
 )
-
-
-def _lines(definition: RateLimit) -> list[tuple[str, object]]:
-    return [
-        ("name", definition.name),
-        ("requests per minute", _number(definition.requests_per_minute)),
-        ("tokens per minute", _number(definition.tokens_per_minute)),
-        ("in flight", _number(definition.in_flight)),
-    ]
 
 
 def _number(value: int | None) -> str:
@@ -51,7 +37,18 @@ add_list(
         ("IN FLIGHT", lambda each: _number(each.in_flight)),
     ],
 )
-add_show(limit, "Show one limit.", lambda client, name: client.limits.get(name), _lines, completion.limits)
+add_show(
+    limit,
+    "Show one limit.",
+    lambda client, name: client.limits.get(name),
+    lambda definition: [
+        ("name", definition.name),
+        ("requests per minute", _number(definition.requests_per_minute)),
+        ("tokens per minute", _number(definition.tokens_per_minute)),
+        ("in flight", _number(definition.in_flight)),
+    ],
+    completion.limits,
+)
 add_delete(
     limit,
     "Forget a limit. Calls that wait for it are refused.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from parallelrun_core.assets.kinds import model_of
 from parallelrun_core.assets.registering import add_made
 from parallelrun_core.assets.resolving import names_in
 from parallelrun_core.assets.site import Site
-from parallelrun_core.code.source import CodeSource
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.names.assets import LATEST
 from parallelrun_core.names.assets import Asset as Known
@@ -43,7 +43,7 @@ class OwnAssets:
             InvalidInput: something is wrong with it.
             Conflict: there is such a version with another content.
         """
-        new = read_definition(self._kind, definition, self._keep_code, name=name, changes=changes)
+        new = read_definition(self._kind, definition, partial(keep_named, self._root), name=name, changes=changes)
         content = model_of(self._kind).pinned(new.content, names_in(self._catalog, Site))
         if new.local is not None and upload:
             stored = {"files": keep_copy(self._root, new.local), "file": new.local.name}
@@ -83,9 +83,6 @@ class OwnAssets:
     def remove_label(self, name: str, label: str) -> None:
         """Forget a label. Raises NotFound, InvalidInput."""
         self._catalog.remove_label(self._kind, name, label)
-
-    def _keep_code(self, source: Path | CodeSource, dockerfile: str) -> str:
-        return keep_named(self._root, source, dockerfile)
 
 
 def take_over(root: Path) -> tuple[list[str], list[str]]:

@@ -148,7 +148,8 @@ class RunFolder:
         if not keep:
             shutil.rmtree(self.working_data, ignore_errors=True)
             if not self._existed:
-                _remove_if_empty(self.folder)
+                with contextlib.suppress(OSError):  # it isn't empty
+                    self.folder.rmdir()
         self._lock.release()
 
     def _check(self) -> None:
@@ -183,8 +184,3 @@ def _rename_to_free_name(source: Path, target: Path) -> None:
         if target.exists():
             raise FileExistsError(target) from error
         source.rename(target)
-
-
-def _remove_if_empty(folder: Path) -> None:
-    with contextlib.suppress(OSError):
-        folder.rmdir()

@@ -198,7 +198,7 @@ def _agent(layout: ClusterLayout, node: str, slots: int, environment: Mapping[st
         *("--grace-seconds", str(_AGENT_GRACE_S)),
         environment={
             **environment,
-            **_secrets(os.environ),
+            **{name: value for name, value in os.environ.items() if name.startswith(_SECRET)},
             "PARALLELRUN_PASS_CREDENTIALS": "true",  # scripts run as their user, with this user's own
         },
     )
@@ -273,10 +273,6 @@ def _python(
     # -P: a file such as `redis.py` in the user's current folder must not be imported.
     command = (sys.executable, "-P", "-m", "parallelrun_core.service.launch", *module)
     return Service(name=name, command=command, module=module, environment=environment, nice=nice, stop_s=stop_s)
-
-
-def _secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environment.items() if name.startswith(_SECRET)}
 
 
 def _absolute(environment: Mapping[str, str], name: str) -> dict[str, str]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import yaml
+
 from parallelrun_core.answers.mini_batches import MiniBatchInputs
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec import JobSpec
@@ -49,7 +51,7 @@ def replay_of(document: Mapping[str, Any], inputs: MiniBatchInputs, folder: Path
     side = {
         name: value
         for name, value in replayed_fields.pop("inputs", {}).items()
-        if name not in cut or _is_named(spec, name)
+        if name not in cut or f"inputs.{name}}}" in spec.program_arguments
     }
     return {
         **replayed_fields,
@@ -62,12 +64,6 @@ def replay_of(document: Mapping[str, Any], inputs: MiniBatchInputs, folder: Path
     }
 
 
-def _is_named(spec: JobSpec, name: str) -> bool:
-    return f"inputs.{name}}}" in spec.program_arguments
-
-
 def _table_of(files: list[str], folder: Path) -> Path:
-    import yaml
-
     (folder / "MLTable").write_text(yaml.safe_dump({"paths": [{"file": each} for each in files]}), encoding="utf-8")
     return folder

@@ -44,9 +44,12 @@ def done_of(progress: Progress) -> tuple[int, int] | None:
 def describe(state: str, progress: Progress, *, items_per_s: float | None, left_s: float | None) -> str:
     """The progress of a job in one line."""
     if state == "finalizing":
-        return f"{state}: {_written(progress)}" if progress.bytes_to_concatenate else state
+        if not progress.bytes_to_concatenate:
+            return state
+        return f"{state}: {size(progress.bytes_concatenated)} of {size(progress.bytes_to_concatenate)} written"
     if not progress.scheduled:
-        parts = [_shuffled(progress)] if progress.bytes_to_shuffle else []
+        shuffled = f"shuffling: {size(progress.bytes_shuffled)} of {size(progress.bytes_to_shuffle)}"
+        parts = [shuffled] if progress.bytes_to_shuffle else []
         parts += [waiting] if (waiting := provisioning(progress)) else []
         return f"{state}: {', '.join(parts)}" if parts else state
     words = [f"{state}: {mini_batches(progress)} mini-batches", *counts(progress)]
@@ -120,14 +123,6 @@ def chosen_size(progress: Progress) -> str:
         return ""
     items = "1 item" if progress.chosen_size == 1 else f"{progress.chosen_size:,} items"
     return f"auto: {items}; {clean(progress.chosen_why, most=200)}"
-
-
-def _written(progress: Progress) -> str:
-    return f"{size(progress.bytes_concatenated)} of {size(progress.bytes_to_concatenate)} written"
-
-
-def _shuffled(progress: Progress) -> str:
-    return f"shuffling: {size(progress.bytes_shuffled)} of {size(progress.bytes_to_shuffle)}"
 
 
 def rate(per_s: float) -> str:

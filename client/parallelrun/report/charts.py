@@ -76,7 +76,8 @@ def _cell(tiles: Tiles, index: int, columns: int, limits: Sequence[float]) -> Ma
     if counts["failed"]:
         corner = f"M{x + 0.94:.2f} {y + 0.06:.2f}v.6l-.6-.6z"
         shapes.append(element("path", d=corner, class_="failed edged"))
-    title = f"{_range(first, last)}: {', '.join(words) or 'nothing yet'}"
+    subject = f"mini-batch {first:,}" if first == last else f"mini-batches {first:,} to {last:,}"
+    title = f"{subject}: {', '.join(words) or 'nothing yet'}"
     return element("g", element("title", title), shapes)
 
 
@@ -150,10 +151,6 @@ def _svg(width: float, height: float, *shapes: object, css: str, name: str = "")
         aria_label=name or None,
         aria_hidden=None if name else "true",
     )
-
-
-def _range(first: int, last: int) -> str:
-    return f"mini-batch {first:,}" if first == last else f"mini-batches {first:,} to {last:,}"
 
 
 def _short(value: float) -> str:

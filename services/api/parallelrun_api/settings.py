@@ -134,7 +134,7 @@ class ApiSettings(SealsComputes):
         hosts = [each.strip().lower() for each in self.package_hosts.split(",") if each.strip()]
         return Places(
             roots=roots,
-            closed=_folders(self.closed_folders),
+            closed=[str(Path(folder).absolute()) for folder in self.closed_folders.split(":") if folder],
             are_jobs_apart=self.jobs_apart,
             package_hosts=hosts or (["*"] if self.is_loopback else []),
         )
@@ -156,7 +156,3 @@ class ApiSettings(SealsComputes):
             return frozenset()
         own_host = f"[{self.host}]" if ":" in self.host else self.host
         return frozenset(named | {"localhost", "127.0.0.1", "[::1]"} | ({own_host} if self.is_loopback else set()))
-
-
-def _folders(text: str) -> list[str]:
-    return [str(Path(folder).absolute()) for folder in text.split(":") if folder]

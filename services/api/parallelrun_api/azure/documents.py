@@ -164,7 +164,7 @@ def _settings_of(fields: Mapping[str, Any]) -> dict[str, Any]:
     settings = {key: value for key, value in fields.items() if not key.startswith("_") and value is not None}
     for name in _GROUPS:
         if isinstance(group := settings.get(name), Mapping):
-            read = str if name in ("tags", "properties", "services") else _snake
+            read = str if name in ("tags", "properties", "services") else in_snake_case
             settings[name] = {read(key): value for key, value in group.items() if value not in (None, {})}
             if not settings[name]:
                 del settings[name]
@@ -267,19 +267,19 @@ def _id(asset_id: object) -> str | None:
 def _identity(identity: object) -> dict[str, Any] | None:
     if not isinstance(identity, Mapping):
         return None
-    fields = {_snake(key): value for key, value in identity.items() if value is not None}
+    fields = {in_snake_case(key): value for key, value in identity.items() if value is not None}
     kind = str(fields.pop("identity_type", None) or fields.get("type") or "")
     return {**fields, "type": _IDENTITIES.get(kind.replace("_", "").lower(), kind)}
 
 
 def _distribution(distribution: Mapping[str, Any]) -> dict[str, Any]:
     """A distribution with the names that documents have for its fields; the client has two kinds of them."""
-    fields = {_snake(key): value for key, value in distribution.items() if value is not None}
+    fields = {in_snake_case(key): value for key, value in distribution.items() if value is not None}
     kind = fields.pop("distribution_type", None) or fields.get("type") or ""
     return {**fields, "type": str(kind).lower()}
 
 
-def _snake(name: str) -> str:
+def in_snake_case(name: str) -> str:
     return _CAPITAL.sub(lambda capital: f"_{capital[0].lower()}", name)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -13,7 +12,7 @@ from fastapi import APIRouter, Request, Response
 
 from parallelrun_api.azure.answers import FacadeRoute, NotSupported, answer, begun
 from parallelrun_api.azure.bodies import read_resource
-from parallelrun_api.azure.documents import document_of
+from parallelrun_api.azure.documents import document_of, in_snake_case
 from parallelrun_api.azure.facade import WORKSPACE, Facade, FacadeOf, scope_of
 from parallelrun_api.azure.masking import check_not_masked, masked
 from parallelrun_api.azure.payload_store import Sent
@@ -113,7 +112,7 @@ def _trigger(sent: Mapping[str, Any]) -> dict[str, Any]:
     fields = {name: value for name in names if (value := sent.get(_in_camel_case(name)))}
     for name in model.mappings if model else ():
         pattern = fields.pop(name, None)
-        times = {_in_snake_case(key): value for key, value in pattern.items() if value} if pattern else {}
+        times = {in_snake_case(key): value for key, value in pattern.items() if value} if pattern else {}
         fields |= {name: times} if times else {}
     return {**fields, "type": kind}
 
@@ -126,10 +125,6 @@ def _kind_of(trigger_type: str) -> str:
 def _in_camel_case(name: str) -> str:
     first, *others = name.split("_")
     return first + "".join(part.capitalize() for part in others)
-
-
-def _in_snake_case(name: str) -> str:
-    return re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
 
 
 def _put(facade: Facade, name: str, sent: dict[str, Any]) -> Revision:

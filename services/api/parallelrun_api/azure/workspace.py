@@ -13,6 +13,7 @@ from parallelrun_api.azure.answers import FacadeRoute, NotSupported, answer
 from parallelrun_api.azure.auth import BLOBS, PREFIX
 from parallelrun_api.azure.blobs.names import ARTIFACTS, UPLOADS
 from parallelrun_api.azure.bodies import read_resource
+from parallelrun_api.azure.documents import in_snake_case
 from parallelrun_api.azure.facade import WORKSPACE, Facade, FacadeOf, own_url, scope_of
 from parallelrun_core.datastores.definition import Datastore
 from parallelrun_core.errors import Conflict, NotFound
@@ -132,7 +133,7 @@ def _definition(properties: dict[str, Any]) -> dict[str, Any]:
     fields = {
         "type": kind,
         "account_name": properties.get("accountName"),
-        _in_snake_case(container): properties.get(container),
+        in_snake_case(container): properties.get(container),
         "endpoint": properties.get("endpoint"),
         "protocol": properties.get("protocol"),
         "description": properties.get("description"),
@@ -142,10 +143,6 @@ def _definition(properties: dict[str, Any]) -> dict[str, Any]:
     if isinstance(credentials, dict) and credentials.get("credentialsType") not in (None, "None"):
         fields["credentials"] = {"account_key": ""}  # what is in it is repeated to nobody
     return {key: value for key, value in fields.items() if value is not None}
-
-
-def _in_snake_case(name: str) -> str:
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
 
 
 @router.post(WORKSPACE + "/datastores/{name}/listSecrets", name="hand_out_signature")

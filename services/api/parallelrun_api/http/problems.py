@@ -125,8 +125,8 @@ def _known(error: Exception) -> _Known | None:
             return _own(error)
         case RequestValidationError():
             entries = [_of_parameter(details) for details in error.errors()]
-            title = "The request is not valid."
-            return _Known(_problem(422, "invalid_input", title, "; ".join(map(_in_words, entries)), errors=entries))
+            detail = "; ".join(f"{entry.pointer}: {entry.message}" for entry in entries)
+            return _Known(_problem(422, "invalid_input", "The request is not valid.", detail, errors=entries))
         case HTTPException():
             return _of_http(error)
         case RedisError() if isinstance(error, CONNECTION_ERRORS):
@@ -175,7 +175,3 @@ def _of_parameter(details: dict[str, object]) -> ProblemEntry:
     pointer = "/" + "/".join(map(str, where)) if isinstance(where, tuple | list) else ""
     message = str(details.get("msg", "not valid"))
     return ProblemEntry(pointer=_sendable(pointer), message=_sendable(message[:1].lower() + message[1:]))
-
-
-def _in_words(entry: ProblemEntry) -> str:
-    return f"{entry.pointer}: {entry.message}"

@@ -160,7 +160,8 @@ class Oidc:
         import jwt
 
         try:
-            url = self.provider.keys_url or str(self.fetch(_configuration_of(self.provider.issuer))["jwks_uri"])
+            configuration_url = f"{self.provider.issuer.rstrip('/')}/.well-known/openid-configuration"
+            url = self.provider.keys_url or str(self.fetch(configuration_url)["jwks_uri"])
             _check_url(url)
             keys = jwt.PyJWKSet.from_dict(dict(self.fetch(url))).keys
             self._keys = {key.key_id or "": key for key in keys if _signs(key)}
@@ -221,10 +222,6 @@ def provider_of(settings: ApiSettings) -> Provider | None:
         submitters=_groups(settings.oidc_submitters),
         readers=_groups(settings.oidc_readers),
     )
-
-
-def _configuration_of(issuer: str) -> str:
-    return f"{issuer.rstrip('/')}/.well-known/openid-configuration"
 
 
 def _check_url(url: str) -> None:

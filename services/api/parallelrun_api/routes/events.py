@@ -108,22 +108,19 @@ async def events(
     out. A comment every 15 s shows that the connection is alive. Without an `end`, the stream ends a second after the
     session or the token with which it was asked for.
     """
-    after = _parsed(last_event_id or last_event_id_query)
+    last_id = last_event_id or last_event_id_query
+    after = EventId.parse(last_id) if last_id else None
     context.check_streams()
     record = await run_sync(context.jobs.folder(job_id).record)
     # Before the snapshot is taken: an event between the two is then reported twice rather than not at all.
     position = after or await context.feeds.last_id(job_id)
-    snapshot = await run_sync(_shown, context, job_id)
+    snapshot = await run_sync(lambda: context.with_waiting(context.jobs.get(job_id)))
     context.check_streams()  # others may have come meanwhile
     return StreamingResponse(
         _stream(context, snapshot, position, Mask(record.spec)),
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
         media_type="text/event-stream",
     )
-
-
-def _shown(context: Context, job_id: str) -> Job:
-    return context.with_waiting(context.jobs.get(job_id))
 
 
 class _WaitingWords:
@@ -149,10 +146,6 @@ class _WaitingWords:
             return None
         self._told = waiting
         return encoded(waiting) if waiting is not None else "{}"
-
-
-def _parsed(text: str) -> EventId | None:
-    return EventId.parse(text) if text else None
 
 
 async def _stream(context: Context, snapshot: Job, after: EventId, mask: Mask) -> AsyncIterator[bytes]:

@@ -39,8 +39,8 @@ def get_usage_csv(context: Ctx) -> Response:
     lines = [_COLUMNS]
     for each in _usage(context):
         hours = f"{each.slot_hours},{each.gpu_hours},{each.cost}"
-        sizes = f"{_known(each.job_bytes)},{each.week_bytes}"
-        lines.append(f"{each.week},{csv_cell(each.owner)},{hours},{sizes}")
+        job_bytes = "" if each.job_bytes is None else each.job_bytes
+        lines.append(f"{each.week},{csv_cell(each.owner)},{hours},{job_bytes},{each.week_bytes}")
     return Response("\n".join([*lines, ""]), headers={"Cache-Control": "no-store"}, media_type=_CSV)
 
 
@@ -64,7 +64,3 @@ def _usage(context: Ctx) -> list[UsageOfWeek]:
                 )
             )
     return items
-
-
-def _known(count: int | None) -> str:
-    return "" if count is None else str(count)

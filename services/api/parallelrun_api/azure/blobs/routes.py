@@ -46,7 +46,7 @@ async def list_blobs(container: str, request: Request, facade: FacadeOf) -> Resp
 @router.get("/{account}/{container}/{blob:path}", name="read_output")
 async def read_blob(container: str, blob: str, request: Request, facade: FacadeOf) -> Response:
     """A blob, a range of its bytes, or only its properties."""
-    content = await run_sync(_opened, facade, container, blob)
+    content = await run_sync(open_blob, facade, checked_container(container), checked_blob(blob))
     metadata = await run_sync(facade.blobs.metadata, container, blob)
     blob_headers = {"x-ms-blob-type": "BlockBlob", **{_META + key: value for key, value in metadata.items()}}
     if request.method == "HEAD":
@@ -151,10 +151,6 @@ async def _commit(facade: Facade, container: str, blob: str, request: Request) -
     await run_sync(facade.blobs.commit, container, blob, blocks)
     if metadata := _metadata(request.headers):
         await run_sync(facade.blobs.set_metadata, container, blob, metadata)
-
-
-def _opened(facade: Facade, container: str, blob: str) -> Content:
-    return open_blob(facade, checked_container(container), checked_blob(blob))
 
 
 def _metadata(headers: Headers) -> dict[str, str]:
