@@ -15,7 +15,7 @@ from unittest.mock import patch
 import pytest
 
 from parallelrun_agent.users.choice import Uids
-from tests.security import targets
+from tests.security import planting, targets
 from tests.security.attacks import planted
 from tests.security.attacks.packages import ATTACKS, run_by_installers
 from tests.security.hostile_packages import SOURCE
@@ -116,14 +116,12 @@ def check_setup(without: str = "") -> None:
 
 
 def test_a_configuration_that_the_user_of_an_agent_has_is_no_test_to_replace(tmp_path: Path) -> None:
-    names: dict[str, Any] = {}
-    exec(planted._PLANT, names)  # noqa: S102 - it is the text of a script of this test
     theirs = tmp_path / ".aws" / "config"
     theirs.parent.mkdir()
     theirs.write_text("theirs")
     with pytest.raises(FileExistsError):
-        names["write"](theirs, b"planted")
+        planting.write(theirs, b"planted")
     assert theirs.read_text() == "theirs"
-    made = names["write"](tmp_path / ".pip" / "pip.conf", b"planted")
-    assert made == [tmp_path / ".pip", tmp_path / ".pip" / "pip.conf"], "what is removed in the end"
-    assert names["write"](made[-1], b"planted") == made[-1:]
+    for _ in range(2):
+        planting.write(tmp_path / ".pip" / "pip.conf", b"planted")
+    assert (tmp_path / ".pip" / "pip.conf").read_text() == "planted"

@@ -132,7 +132,7 @@ def test_what_is_left_behind_by_templates_is_found(node: WorkerTemplates, tmp_pa
     def poll(*_: Any) -> bool:
         return False
 
-    with replaced("parallelrun_agent.workers.templates:WorkerTemplates.poll", poll), expect_failure():
+    with replaced("parallelrun_agent.workers.templates:WorkerTemplates.end_unused", poll), expect_failure():
         forked.test_a_template_that_says_more_than_it_may_is_ended(node, tmp_path)
 
 

@@ -188,7 +188,7 @@ class Agent:
         self._work.soon()
 
     def _poll_templates(self, now: float) -> None:
-        if self._templates.poll(now, self._jobs):
+        if self._templates.end_unused(now, self._jobs):
             self._orphans.reap()
 
     def _drain(self, now: float) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 
 class EventLoop:
-    """Used by the agent's one thread only, except `wake`."""
+    """The agent's epoll loop. For the agent's one thread alone, except `wake`."""
 
     def __init__(self) -> None:
         self._epoll = select.epoll()

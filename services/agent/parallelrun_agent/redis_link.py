@@ -18,7 +18,7 @@ _LEAST_ANSWER_S = 0.02
 
 
 class RedisLink:
-    """Used by the agent's one thread only."""
+    """The connection of an agent. For the agent's one thread alone."""
 
     def __init__(self, url: str) -> None:
         self.redis = connect_directly(url)

@@ -5,7 +5,9 @@ schedules/<name>/
     revision.<number>.json       as it was defined, enabled or disabled; the highest number counts
     fires/…                      what became of the times at which it was due (fires.py)
 
-Every file below a schedule is written once.
+Every file below a schedule is written once. A process that dies leaves a schedule as it was, or as it is to be; if it
+dies before `changes.json` is written, masters notice within a minute. The folder of a first revision that did not come
+is no schedule, and the next one of its name takes it.
 """
 
 from __future__ import annotations
@@ -68,7 +70,7 @@ class ScheduleStore:
         return revisions.find(f"{_REVISION}{number}")
 
     def put(self, name: str, revision: Revision) -> None:
-        """Add a revision of a schedule, durably. The first one makes the schedule.
+        """Add a revision of a schedule, durably and as a whole. The first one makes the schedule.
 
         Raises:
             Conflict: somebody else has just added one of this number, or removed the schedule.
@@ -85,7 +87,7 @@ class ScheduleStore:
         self._record_change()
 
     def remove(self, name: str) -> None:
-        """Remove a schedule and what became of its times. Its jobs stay.
+        """Remove a schedule and what became of its times, all at once. Its jobs stay.
 
         Raises:
             NotFound: there is none of this name.

@@ -104,7 +104,7 @@ def poll(node: WorkerTemplates, until: Callable[[], bool]) -> None:
     while not until():
         assert time.monotonic() < deadline
         node._loop.poll(0.05)
-        node.poll(time.monotonic(), ())
+        node.end_unused(time.monotonic(), ())
 
 
 def wait_for_template(node: WorkerTemplates, key: TemplateKey) -> None:
@@ -253,8 +253,8 @@ def test_a_template_that_says_more_than_it_may_is_ended(node: WorkerTemplates, t
     node._running[key].process.report = lambda: ""  # type: ignore[method-assign]
     node._on_report(key)
     assert not node._running
-    assert node.poll(time.monotonic(), ()), "it is known that one has ended"
-    assert not node.poll(time.monotonic(), ())
+    assert node.end_unused(time.monotonic(), ()), "it is known that one has ended"
+    assert not node.end_unused(time.monotonic(), ())
 
 
 def test_no_template_takes_memory_that_workers_need(
@@ -358,7 +358,7 @@ def test_templates_are_few_and_end_when_nobody_uses_them(node: WorkerTemplates, 
     assert len(node._running) == 4
     poll(node, lambda: not any(node.is_awaited(key, now) for key in keys[4:]))
     pids = [each.process.pid for each in node._running.values()]
-    node.poll(now + 1000.0, ())
+    node.end_unused(now + 1000.0, ())
     assert not node._running
     assert not any(map(is_alive, pids))
 
@@ -384,10 +384,10 @@ def test_nothing_is_kept_of_a_secret_after_its_job(node: WorkerTemplates, tmp_pa
     key, now = replace(key_of(tmp_path, PASSWORD="of a job"), job_id="job_1"), time.monotonic()
     assert "of a job" not in repr(key)
     assert node.is_awaited(key, now)
-    node.poll(now + 100.0, {"job_1"})
+    node.end_unused(now + 100.0, {"job_1"})
     assert not node.is_awaited(key, now)
     assert "of a job" not in repr(node._given_up)
-    node.poll(now + 100.0, ())
+    node.end_unused(now + 100.0, ())
     assert not node._given_up
 
 
@@ -414,6 +414,6 @@ def test_workers_wait_for_no_template_that_takes_too_long(node: WorkerTemplates,
     (tmp_path / "score.py").write_text("def run(items): return items")
     key, now = key_of(tmp_path), time.monotonic()
     assert node.is_awaited(key, now)
-    node.poll(now + 100.0, ())
+    node.end_unused(now + 100.0, ())
     assert not node.is_awaited(key, now + 100.0)
     assert not node._running

@@ -4,46 +4,21 @@ from __future__ import annotations
 
 import fcntl
 import io
+import os
+import pwd
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from tests.acceptance.http_user import HttpUser
+from tests.security import planting
 from tests.security.attack import Attack, Target
 from tests.security.attacks.paths import submit
 from tests.security.local_store import ALLOWED, reached_store
 from tests.security.target import DROP
 
-_PLANT = """
-import os, pathlib, pwd
-def homes():
-    with open(f"/proc/{os.getppid()}/status") as file:
-        agent = next(int(line.split()[1]) for line in file if line.startswith("Uid:"))
-    yield from ("/tmp", "/")
-    try:
-        yield pwd.getpwuid(agent).pw_dir
-    except KeyError:
-        pass
-def write(path, text):
-    if path.exists() and path.read_bytes() == text:
-        return [path]
-    new = [each for each in reversed(path.parents) if not each.exists()]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # What the user of an agent has there is theirs, and stays.
-    with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o755), "wb") as file:
-        file.write(text)
-    return [*new, path]
-def run(mini_batch):
-    written = []
-    for home in map(pathlib.Path, homes()):
-        for name, text in FILES.items():
-            try:
-                written += write(home / name, text.replace(b"HOME", bytes(home)).replace(b"DROP", DROP))
-            except OSError:
-                pass
-    return [str(path) for path in written]
-"""
+_SCRIPT = Path(planting.__file__).read_text(encoding="utf-8")
 _PACKAGE, _MODULE = "parallelrun-planted", "parallelrun_planted"
 _WHEEL = f"{_MODULE}-1.0+job-py3-none-any.whl"
 _PROGRAM = "planted-program"
@@ -76,33 +51,31 @@ _FILES = {
 
 @contextmanager
 def _planted(target: Target) -> Iterator[None]:
-    """Let a job leave these files. Where it runs on this machine, nobody else does so meanwhile, and all of them are
-    removed in the end."""
+    """Let a job leave these files. Where it runs on this machine, nobody else of this user does so meanwhile, and those
+    that were not there before are removed in the end."""
     drop = f"{target.inputs_there}/{DROP}"
     is_here = str(target.inputs) == target.inputs_there
-    with _alone_on_this_machine() if is_here else nullcontext():
-        paths = target.rows_of(f"FILES, DROP = {_FILES!r}, {drop.encode()!r}\n{_PLANT}")
-        try:
-            assert any(path.endswith(_WHEEL) for path in paths), f"nothing could be left anywhere: {paths}"
-            yield
-        finally:
-            for path in map(Path, reversed(paths) if is_here else ()):
-                with suppress(OSError):  # a folder in which there is something else by now stays
-                    _remove(path)
-
-
-@contextmanager
-def _alone_on_this_machine() -> Iterator[None]:
-    with open("/tmp/parallelrun-planted.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with _removed_in_the_end() if is_here else nullcontext():
+        paths = target.rows_of(f"{_SCRIPT}\n\nFILES, DROP = {_FILES!r}, {drop.encode()!r}\n")
+        assert any(path.endswith(_WHEEL) for path in paths), f"nothing could be left anywhere: {paths}"
         yield
 
 
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        path.rmdir()
-    else:
-        path.unlink()
+@contextmanager
+def _removed_in_the_end() -> Iterator[None]:
+    """Remove what the job may leave on this machine, and nothing that it only says it has left."""
+    homes = {Path("/tmp"), Path("/"), *(Path(user.pw_dir) for user in pwd.getpwall())}
+    files = [home / name for home in homes for name in _FILES]
+    folders = {folder for path in files for folder in path.parents}
+    with open(f"/tmp/parallelrun-planted.{os.getuid()}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        absent = {path for path in (*files, *folders) if not path.exists()}
+        try:
+            yield
+        finally:
+            for path in sorted(absent, reverse=True):  # what is in a folder before the folder
+                with suppress(OSError):  # it is not there, or there is something else in it by now
+                    path.rmdir() if path in folders else path.unlink()
 
 
 def _index(target: Target) -> str:

@@ -47,7 +47,7 @@ _MOST_UNWAITED: Final = 200
 
 
 class WorkerProcesses:
-    """Used by the agent's one thread only.
+    """The workers' processes of one session. For the agent's one thread alone.
 
     Args:
         session: its name, which part files begin with.

@@ -76,7 +76,7 @@ class ForkRequest:
 
 
 class TemplateProcess:
-    """A running template. Used by the agent's one thread only.
+    """A running template. For the agent's one thread alone.
 
     Args:
         is_taken: whether a process is a worker already, or something else that the agent has started.

@@ -56,7 +56,7 @@ class _RunningTemplate:
 
 
 class WorkerTemplates:
-    """Used by the agent's one thread only.
+    """The templates of a node, by what their workers have in common. For the agent's one thread alone.
 
     Args:
         settled: called when workers that have waited for a template may be started.
@@ -110,11 +110,15 @@ class WorkerTemplates:
         self._running.move_to_end(key)
         return pid
 
-    def poll(self, now: float, jobs: Container[str]) -> bool:
-        """End what is no longer used, or belongs to a job that is none of these.
+    def end_unused(self, now: float, jobs: Container[str]) -> bool:
+        """End templates that nobody has used for a while, are not ready in time, or belong to a job that has ended.
+
+        Args:
+            now: on the monotonic clock.
+            jobs: the ids of those that this node works for.
 
         Returns:
-            whether one has ended since the last call: processes that its imports have begun may be left.
+            whether a template has ended since the last call: processes that its imports have begun may be left.
         """
         for key, template in list(self._running.items()):
             if key.job_id and key.job_id not in jobs:

@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from parallelrun_worker.tables.arrow_columns import converted
-from parallelrun_worker.tables.arrow_types import TYPED
+from parallelrun_worker.tables.arrow_types import NON_TEXT_KINDS
 from parallelrun_worker.tables.arrow_values import is_faithful
 from parallelrun_worker.tables.inference import Kind
 from parallelrun_worker.tables.steps import text_of
@@ -131,7 +131,7 @@ def kept_in_arrow(column: Any, kind: Kind, values: ColumnValues | None) -> Any:
     """
     import pyarrow as pa
 
-    if pa.types.is_string(column.type) and kind["kind"] not in TYPED:
+    if pa.types.is_string(column.type) and kind["kind"] not in NON_TEXT_KINDS:
         return column
     if pa.types.is_int64(column.type) or (pa.types.is_boolean(column.type) and "odd" not in kind):
         return column

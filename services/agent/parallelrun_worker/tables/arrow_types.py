@@ -1,36 +1,39 @@
 """The types that Arrow's parser of delimited text should give the columns of a table."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from parallelrun_worker.tables.conversion import words_of
 from parallelrun_worker.tables.inference import FALSE_SPELLINGS, FALSE_WORDS, TRUE_SPELLINGS, TRUE_WORDS, Kind
 from parallelrun_worker.tables.values import Values
 
-TYPED = ("int", "float", "bool", "datetime")
-"""The kinds of columns that aren't texts."""
-
-Words = tuple[Sequence[str], Sequence[str]]
-"""Those for true, and those for false."""
+NON_TEXT_KINDS = ("int", "float", "bool", "datetime")
 
 
-def words_in(kinds: list[Kind], values: Values | None) -> Words:
-    """The words that Arrow's parser should know: it has one list for all columns.
+class TruthWords(NamedTuple):
+    """The words that Arrow's parser takes for true, and for false: it has one list for all columns."""
+
+    true: Sequence[str]
+    false: Sequence[str]
+
+
+def truth_words(kinds: list[Kind], values: Values | None) -> TruthWords:
+    """The words that Arrow's parser should know for columns of these kinds.
 
     Args:
         values: rules for odd values, by which words other than true and false may be kept; None: there are none.
     """
     if values is None:
-        return TRUE_WORDS, FALSE_WORDS
+        return TruthWords(TRUE_WORDS, FALSE_WORDS)
     are_read = not values.is_exact and any(kind["kind"] == "bool" and "odd" in kind for kind in kinds)
-    return (TRUE_WORDS, FALSE_WORDS) if are_read else (TRUE_SPELLINGS, FALSE_SPELLINGS)
+    return TruthWords(TRUE_WORDS, FALSE_WORDS) if are_read else TruthWords(TRUE_SPELLINGS, FALSE_SPELLINGS)
 
 
-def type_of(kind: Kind, words: Words, values: Values | None, *, has_plain_ints: bool = False) -> Any:
+def type_of(kind: Kind, words: TruthWords, values: Values | None, *, has_plain_ints: bool = False) -> Any:
     """The type that Arrow's parser should give a column; text if it would accept what isn't a value of the kind.
 
     Args:
-        values: as in `words_in`.
+        values: as in `truth_words`.
         has_plain_ints: no field is a whole number that is written in an odd way (`may_have_odd_ints`).
     """
     import pyarrow as pa
@@ -54,17 +57,17 @@ def text_type_of(kind: Kind, values: Values | None) -> Any:
     """
     import pyarrow as pa
 
-    is_final = values is not None and values.text_dtype is not None and kind["kind"] not in TYPED
+    is_final = values is not None and values.text_dtype is not None and kind["kind"] not in NON_TEXT_KINDS
     return pa.large_string() if is_final else pa.string()
 
 
-def _are_words_of(kind: Kind, words: Words, *, is_strict: bool) -> bool:
+def _are_words_of(kind: Kind, words: TruthWords, *, is_strict: bool) -> bool:
     """Return whether all words that Arrow's parser takes for truth values are, and mean the same in this column."""
-    if is_strict and words[0] == TRUE_WORDS and not ("odd" in kind or "declared" in kind):
+    if is_strict and words.true == TRUE_WORDS and not ("odd" in kind or "declared" in kind):
         return False
     truth_by_word = words_of(kind)
-    return all(truth_by_word.get(word) is True for word in words[0]) and all(
-        truth_by_word.get(word) is False for word in words[1]
+    return all(truth_by_word.get(word) is True for word in words.true) and all(
+        truth_by_word.get(word) is False for word in words.false
     )
 
 

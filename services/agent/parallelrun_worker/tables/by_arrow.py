@@ -15,7 +15,7 @@ from typing import Any
 
 from parallelrun_worker.tables.arrow_arrays import kept_in_arrow
 from parallelrun_worker.tables.arrow_columns import converted, may_be_inexact, may_have_odd_ints, may_hold_newlines
-from parallelrun_worker.tables.arrow_types import is_text, text_type_of, type_of, words_in
+from parallelrun_worker.tables.arrow_types import is_text, text_type_of, truth_words, type_of
 from parallelrun_worker.tables.assembling import frame_of
 from parallelrun_worker.tables.inference import Kind
 from parallelrun_worker.tables.line_ends import has_lone_returns
@@ -128,7 +128,7 @@ def _parsed(data: bytes, schema: Schema, grammar: Grammar, values: Values | None
 
     names = [str(number) for number in range(len(schema.names))]
     block_bytes = BLOCK_BYTES * max(1, len(names) // WIDE)  # each is a chunk of each column
-    words = words_in(schema.kinds, values)
+    words = truth_words(schema.kinds, values)
     byte_profile = values.byte_profile if values is not None else None
     is_ascii = byte_profile.is_ascii if byte_profile is not None else data.isascii()
     types = [
@@ -142,7 +142,7 @@ def _parsed(data: bytes, schema: Schema, grammar: Grammar, values: Values | None
         convert_options=csv.ConvertOptions(
             column_types=dict(zip(names, types, strict=True)),
             null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False,
-            true_values=words[0], false_values=words[1],
+            true_values=words.true, false_values=words.false,
             check_utf8=not is_ascii,  # looking at each text takes a tenth of the whole parse
         ),
     )  # fmt: skip

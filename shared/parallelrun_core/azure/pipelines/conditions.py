@@ -44,7 +44,9 @@ def conditions_of(
     inputs: Mapping[str, Fields | None],
     findings: Findings,
 ) -> dict[str, tuple[Condition, ...]]:
-    """The conditions of each step that has some.
+    """The conditions of each step that has some; it is skipped unless all of them hold.
+
+    What is wrong with a step of type `if_else` becomes a problem among the findings, and no condition.
 
     Args:
         types: of the outputs of each step.
@@ -57,13 +59,13 @@ def conditions_of(
         node = findings.validate(IfElse, {**step.fields, "type": IF_ELSE}, step.location.pointer)
         if node is None:
             continue
-        of = _value(node.condition, types, inputs, step, findings)
+        source = _value(node.condition, types, inputs, step, findings)
         if node.true_block is None and node.false_block is None:
             findings.wrong(step.location.at("true_block"), "set true_block, false_block, or both")
         for field, block, is_true in (("true_block", node.true_block, True), ("false_block", node.false_block, False)):
             for name in _steps_of(block, steps, step.location.at(field), findings):
-                if of is not None:
-                    conditions[name] = (*conditions.get(name, ()), Condition(of=of, is_true=is_true))
+                if source is not None:
+                    conditions[name] = (*conditions.get(name, ()), Condition(of=source, is_true=is_true))
     return conditions
 
 
@@ -104,7 +106,7 @@ def _truth(value: object) -> bool | None:
 def _output(
     condition: str, types: Mapping[str, Mapping[str, str]], pointer: str, findings: Findings
 ) -> StepOutput | None:
-    """The output of a step in which the truth value will be."""
+    """The output of a step in which the truth value will be; None, with a problem, if it can have none."""
     output = step_output(condition, types, pointer, findings)
     if output is None:
         return None

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 
 from parallelrun_worker.tables import by_arrow
 from parallelrun_worker.tables.arrow_arrays import arrow_of
-from parallelrun_worker.tables.arrow_types import TYPED
+from parallelrun_worker.tables.arrow_types import NON_TEXT_KINDS
 from parallelrun_worker.tables.conversion import convert
 from parallelrun_worker.tables.elsewhere import read_range, read_some, size_of
 from parallelrun_worker.tables.heads import FileHead, HeadRules, read_head
@@ -136,7 +136,7 @@ class DelimitedFormat(TextFormat):
         if self.text_dtype is not None and hasattr(
             rows, "iloc"
         ):  # the parser has made it only of texts that it knows as Arrow's
-            texts = [name for name in rows.columns if schema.kind_of(name)["kind"] not in TYPED]
+            texts = [name for name in rows.columns if schema.kind_of(name)["kind"] not in NON_TEXT_KINDS]
             put_text_dtype(rows, texts, self.text_dtype)
         return rows
 
