@@ -18,7 +18,7 @@ from threading import Lock
 from typing import Final
 
 from parallelrun_core.service import launch, template
-from parallelrun_core.service.template import PACKET_BYTES, PADDING, Order
+from parallelrun_core.service.template import PACKET_BYTES, Order
 
 ROOT: Final = Path(__file__).parents[1]
 _SERVICES: Final = (
@@ -72,7 +72,7 @@ class ServiceTemplate:
         self._channel, end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with end:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.service_template", str(end.fileno()), PADDING],
+                [sys.executable, "-m", "tests.service_template", str(end.fileno()), str(os.getpid()), "-" * 2048],
                 cwd=ROOT,
                 pass_fds=[end.fileno()],
                 start_new_session=True,

@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, Final, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
+
+if TYPE_CHECKING:
+    from parallelrun.embedded.begun_template import BegunTemplate
 
 _SPARED: Final = "httpx._main"
 """The command line of httpx, which it imports with all that is in it, if that is installed."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None, template: BegunTemplate | None = None) -> int:
     """Run one command line; returns the exit code (see `exit_codes.py`)."""
     from parallelrun.cli.app import run
 
-    return run(argv)
+    return run(argv, template)
 
 
 def command() -> NoReturn:
@@ -29,10 +32,27 @@ def command() -> NoReturn:
 
         put_python_path_last()
     cast("dict[str, Any]", sys.modules)[_SPARED] = None  # as if it weren't there
-    code = main()
+    template = _begin_template(sys.argv[1:])
+    try:
+        code = main(template=template)
+    finally:
+        if template is not None:
+            template.close()
     try:
         sys.stdout.flush()
         sys.stderr.flush()
     except OSError:
         sys.exit(code)  # which says so as Python always does
     os._exit(code)
+
+
+def _begin_template(words: Sequence[str]) -> BegunTemplate | None:
+    """Begin the template of services, if a cluster will be started: that takes as long as what this process imports."""
+    if words[:1] != ["run"] or len(words) == 1 or {"-h", "--help"} & {*words}:
+        return None
+    from parallelrun.embedded.begun_template import BegunTemplate, new_mark
+
+    try:
+        return BegunTemplate.begin(new_mark())
+    except OSError:  # the cluster says so when it tries
+        return None

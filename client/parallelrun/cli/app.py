@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -35,6 +35,9 @@ from parallelrun.cli.schedule import schedule
 from parallelrun.cli.token import token
 from parallelrun.cli.tune import tune_command
 from parallelrun.cli.usage import usage
+
+if TYPE_CHECKING:
+    from parallelrun.embedded.begun_template import BegunTemplate
 
 app = typer.Typer(
     name="parallelrun",
@@ -101,11 +104,16 @@ def _with_commands_of(words: Sequence[str]) -> typer.Typer:
     return named if named.registered_commands or named.registered_groups else app
 
 
-def run(argv: Sequence[str] | None = None) -> int:
-    """Run one command line; returns the exit code. Errors are printed, not raised."""
+def run(argv: Sequence[str] | None = None, template: BegunTemplate | None = None) -> int:
+    """Run one command line; returns the exit code. Errors are printed, not raised.
+
+    Args:
+        template: the template of the services of a cluster that the command starts, if one was begun.
+    """
     terminations = raise_on_sigterm()
     try:
-        code = _with_commands_of(sys.argv[1:] if argv is None else argv)(args=argv, standalone_mode=False)
+        command_line = _with_commands_of(sys.argv[1:] if argv is None else argv)
+        code = command_line(args=argv, standalone_mode=False, obj=template)
         sys.stdout.flush()
     except Terminated:
         return ExitCode.TERMINATED

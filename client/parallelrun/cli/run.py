@@ -14,6 +14,7 @@ from parallelrun.cli.job_file_options import Assignments, InputPlaces, JobFile, 
 from parallelrun.cli.output import OutputFormat, dump, say, say_notes, say_summary
 
 if TYPE_CHECKING:
+    from parallelrun.embedded.begun_template import BegunTemplate
     from parallelrun.embedded.local_run import RunEnd, RunOptions, RunResult
     from parallelrun.models import Job
     from parallelrun_core.intake.reading import Reading
@@ -32,6 +33,7 @@ OutputPlace = Annotated[
 
 
 def run_command(
+    context: typer.Context,
     job_file: JobFile,
     *,
     output: OutputPlace = None,
@@ -75,12 +77,12 @@ def run_command(
         resume_from=resume_from,
         limits=limits or (),
     )
-    end = _run(reading, options)
+    end = _run(reading, options, context.obj)
     _print_places(end.result, form)
     raise typer.Exit(_exit_code(end, strict=strict))
 
 
-def _run(reading: Reading, options: RunOptions) -> RunEnd:
+def _run(reading: Reading, options: RunOptions, template: BegunTemplate | None) -> RunEnd:
     """Run a job while its progress is shown, and say how it has ended."""
     from parallelrun.embedded.local_run import run_here
     from parallelrun.progress.display import display_on
@@ -91,6 +93,7 @@ def _run(reading: Reading, options: RunOptions) -> RunEnd:
             options,
             resume_option=lambda folder: f"--resume-from {folder}",
             display=display_on(sys.stderr, title=reading.spec.name),
+            template=template,
             on_end=lambda end: _say_how_it_ended(end, reading),
         )
     except BaseException as error:  # an interrupt, too

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from parallelrun.background.lock import FolderLock
 from parallelrun.embedded import redis_server
+from parallelrun.embedded.begun_template import BegunTemplate, new_mark
 from parallelrun.embedded.listening import Listener
 from parallelrun.embedded.services import (
     REDIS,
@@ -24,7 +25,6 @@ from parallelrun.embedded.services import (
     node_names,
     provisioner_service,
     redis_service,
-    template_service,
     usable_cpus,
 )
 from parallelrun.embedded.socket_folder import SocketFolder
@@ -62,6 +62,7 @@ class Cluster:
         may_forget: accept a server at `REDIS_URL` that loses everything when it restarts.
         assets: the root folder of the models that scripts find by name; None: its own.
         token: with which requests are made; empty: a new one.
+        template: the template of services, if one was begun; it ends with this cluster.
         on_note: called with one line when something unusual happens.
 
     The children end with this process, however it ends.
@@ -80,6 +81,7 @@ class Cluster:
         may_forget: bool = False,
         assets: Path | None = None,
         token: str = "",
+        template: BegunTemplate | None = None,
         on_note: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.layout = ClusterLayout(home=Path(home).absolute())
@@ -95,6 +97,7 @@ class Cluster:
         self._redis_secrets: dict[Role, str] = {}
         """The password of each role, on a server of our own."""
         self._external_url = os.environ.get("REDIS_URL", "")
+        self._template = template
         self._on_note = on_note
         self._supervisor: Supervisor | None = None
         self._socket_folder: SocketFolder | None = None
@@ -125,12 +128,13 @@ class Cluster:
         if self._lock is None:
             raise ClusterFailed(f"Another cluster is already using {self.layout.home}.")
         self._socket_folder = SocketFolder.create()
+        begun, mark = self._template, self._template.mark if self._template else new_mark()
         self._supervisor = Supervisor(
             logs=self.layout.logs,
             folder=self.layout.home,
-            mark=f"CLUSTER_OF_PARALLELRUN={secrets.token_hex(8)}",
+            mark=mark,
             scratch=self._socket_folder.path,
-            template=template_service(self.layout),
+            begin_template=lambda: begun or BegunTemplate.begin(mark),
             on_death=self._on_note,
         )
         try:

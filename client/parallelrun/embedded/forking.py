@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
+from parallelrun.embedded.begun_template import BegunTemplate
 from parallelrun_core.service.template import PACKET_BYTES, Order
 
 _FORKED_WITHIN_S: Final = 60.0
@@ -48,16 +49,12 @@ class TemplateLink:
     """A template and the services that it has forked. Used by one thread, beside its own.
 
     Args:
-        process: the template.
-        channel: this side of its socket.
         on_end: called in a thread of its own with each service that has ended, also when the template did.
     """
 
-    def __init__(
-        self, process: subprocess.Popen[bytes], channel: socket.socket, on_end: Callable[[ForkedProcess], None]
-    ) -> None:
-        self._process = process
-        self._channel = channel
+    def __init__(self, template: BegunTemplate, on_end: Callable[[ForkedProcess], None]) -> None:
+        self._template = template
+        self._channel = template.channel
         self._on_end = on_end
         self._forked: queue.SimpleQueue[ForkedProcess | None] = queue.SimpleQueue()
         self._running: dict[int, ForkedProcess] = {}
@@ -88,12 +85,9 @@ class TemplateLink:
         """Let the template end, after its services."""
         with suppress(OSError):
             self._channel.shutdown(socket.SHUT_RDWR)
-        try:
-            self._process.wait(_ENDED_WITHIN_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._channel.close()
+        with suppress(subprocess.TimeoutExpired):
+            self._template.process.wait(_ENDED_WITHIN_S)
+        self._template.close()
 
     def _listen(self) -> None:
         with suppress(OSError):

@@ -43,6 +43,7 @@ from parallelrun_core.storage.location import is_url
 
 if TYPE_CHECKING:
     from parallelrun.client import Client
+    from parallelrun.embedded.begun_template import BegunTemplate
 
 _CANCEL_S: Final = 30.0
 TRACES_S: Final = 5.0
@@ -134,6 +135,7 @@ def run_here(
     *,
     resume_option: Callable[[Path], str],
     display: Display,
+    template: BegunTemplate | None = None,
     on_end: Callable[[RunEnd], None] = lambda _: None,
 ) -> RunEnd:
     """Run a job on a temporary cluster below the folder that gets its results.
@@ -141,6 +143,7 @@ def run_here(
     Args:
         reading: the job, and where its fields were written.
         resume_option: how the user of this function's caller names the folder of an earlier run.
+        template: the template of the cluster's services, if one was begun.
         on_end: called when the job has ended and its logs are in their place, before its outputs are.
 
     Raises:
@@ -151,7 +154,7 @@ def run_here(
     datastores.use()
     _check(reading)
     with reading.locating_problems():  # the API checks more than that
-        run = _LocalRun(reading, options, resume_option=resume_option, display=display)
+        run = _LocalRun(reading, options, resume_option=resume_option, display=display, template=template)
         return run.run(on_end)
 
 
@@ -188,7 +191,13 @@ class _LocalRun:
     """
 
     def __init__(
-        self, reading: Reading, options: RunOptions, *, resume_option: Callable[[Path], str], display: Display
+        self,
+        reading: Reading,
+        options: RunOptions,
+        *,
+        resume_option: Callable[[Path], str],
+        display: Display,
+        template: BegunTemplate | None,
     ) -> None:
         self._earlier = earlier_run.job_of(Path(options.resume_from)) if options.resume_from else None
         self._places = _places_of(reading, options, self._earlier)
@@ -207,6 +216,7 @@ class _LocalRun:
             jobs=1 if isinstance(self._places, RunPlaces) else _STEPS_AT_ONCE,
             may_forget=True,  # the folder of its only job is enough to go on
             assets=_own_assets(),
+            template=template,
             on_note=self._display.note,
         )
 

@@ -14,7 +14,6 @@ from parallelrun.embedded.redis_server import RedisServer
 from parallelrun.embedded.supervisor import Service
 from parallelrun_core.assets.site import VARIABLE as SITE
 from parallelrun_core.service import secret_source
-from parallelrun_core.service.template import PADDING
 from parallelrun_core.storage.path_rule import EVERYWHERE
 from parallelrun_core.store.roles import Role
 
@@ -252,18 +251,6 @@ def is_passed_on(variable: str) -> bool:
 def usable_cpus() -> int:
     """Return how many CPUs this process may use."""
     return len(os.sched_getaffinity(0))
-
-
-def template_service(layout: ClusterLayout) -> Service:
-    """Return the process that has imported what services share, and from which they are forked; no secret is in it.
-
-    To others, its environment is also that of the services.
-    """
-    return Service(
-        name="template",
-        command=(sys.executable, "-P", "-m", "parallelrun_core.service.template", "{fd}", PADDING),
-        environment={**_clean(os.environ), "PARALLELRUN_ROOT": str(layout.root)},
-    )
 
 
 def _python(

@@ -13,17 +13,17 @@ import contextlib
 import os
 import queue
 import signal
-import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
 from parallelrun.embedded import guard, service_logs
+from parallelrun.embedded.begun_template import BegunTemplate
 from parallelrun.embedded.forking import ForkedProcess, TemplateLink, TemplateLost
 from parallelrun_core.service import process as processes
 from parallelrun_core.service.pacing import Backoff
@@ -83,7 +83,8 @@ class Supervisor:
         mark: a variable, as `NAME=VALUE`, in the environment of every service. Every process with it is killed at the
             end, so nothing that a service started is left behind.
         scratch: folder that is removed if this process is killed.
-        template: the program from which services that name their module are forked; None: each is started by itself.
+        begin_template: begins the template from which services that name their module are forked; called in the thread
+            that starts processes. None: each is started by itself.
         on_death: called with one line whenever a service ends unasked.
     """
 
@@ -94,14 +95,14 @@ class Supervisor:
         folder: Path,
         mark: str,
         scratch: Path,
-        template: Service | None = None,
+        begin_template: Callable[[], BegunTemplate] | None = None,
         on_death: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._logs = logs
         self._folder = folder
         self._mark = mark
         self._scratch = scratch
-        self._template = template
+        self._begin_template = begin_template
         self._link: TemplateLink | None = None
         self._on_death = on_death
         self._events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
@@ -208,19 +209,14 @@ class Supervisor:
             threading.Thread(target=self._watch, args=(child.process,), daemon=True).start()
 
     def _start_template(self) -> None:
-        if self._template is None:
+        if self._begin_template is None:
             return
-        channel, of_template = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with of_template:
-            fd = of_template.fileno()
-            command = tuple(word.format(fd=fd) for word in self._template.command)
-            try:
-                process = self._popen(replace(self._template, command=command, fds=(fd,)))
-            except OSError as error:
-                self._on_death(f"{self._template.name} can't be started: {error}; services are started by themselves")
-                channel.close()
-                return
-        self._link = TemplateLink(process, channel, lambda forked: self._events.put(_Event("exit", process=forked)))
+        try:
+            template = self._begin_template()
+        except OSError as error:
+            self._on_death(f"their template can't be started: {error}; services are started by themselves")
+            return
+        self._link = TemplateLink(template, lambda forked: self._events.put(_Event("exit", process=forked)))
 
     def _fork(self, service: Service) -> ForkedProcess | None:
         """Fork a service from the template; None: it is to be started by itself."""
@@ -232,6 +228,7 @@ class Supervisor:
             arguments=[*service.module[1:]],
             environment={**service.environment, name: value},
             shown_as=_with_mark(service.command, self._mark),
+            folder=str(self._folder),
             nice=service.nice,
         )
         try:

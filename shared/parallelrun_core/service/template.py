@@ -1,11 +1,12 @@
-"""`python -m parallelrun_core.service.template FD PADDING`: has imported what services share, and forks them.
+"""`python -m parallelrun_core.service.template FD PARENT PADDING`: has imported what services share, and forks them.
 
 The services of an embedded cluster import the same six hundred modules, each for itself a third of a second of CPU and
 twenty-five MB. Here it is done once: a service is forked with them, and imports what it alone needs. There is no thread
 in this process, so none is lost by forking, and nothing that one service may know and another may not: what is told to
 a service, its environment with its secrets above all, is read by the forked process only.
 
-FD is a socket (SOCK_SEQPACKET) on which the owner orders and is told:
+It gets SIGTERM when the thread of the process PARENT that has started it ends. PADDING is room for the command lines
+of services, see `show_as`. FD is a socket (SOCK_SEQPACKET) on which the owner orders and is told:
 
     fork            with two descriptors: an order (`Order`, as JSON) and the service's log → `forked PID`
     reap PID        forget a process that has ended; until then its id is given to no other one
@@ -31,8 +32,6 @@ from parallelrun_core.service import launch
 from parallelrun_core.service.process import be_nice, die_with_parent, hide_memory, show_as
 from parallelrun_core.service.process_start import put_python_path_last
 
-PADDING: Final = "-" * 2048
-"""Room for the command lines of services, see `show_as`."""
 PACKET_BYTES: Final = 64
 _SHARED: Final = (
     "parallelrun_core.assets.catalog",
@@ -78,6 +77,8 @@ class Order:
     environment: dict[str, str]
     shown_as: list[str]
     """The command line that others see."""
+    folder: str = ""
+    """The folder that it is in; empty: that of the template."""
     nice: int = 0
 
     def file(self) -> int:
@@ -164,6 +165,8 @@ class Template:
         order = Order.read(order_fd)
         if order.nice:
             be_nice(os.getpid(), order.nice)
+        if order.folder:
+            os.chdir(order.folder)
         os.environ.clear()
         os.environ.update(order.environment)
         show_as(order.shown_as)
@@ -187,13 +190,16 @@ class Template:
 def main() -> None:
     """Import, and fork services until the owner closes the channel; exits with 1 if that would lose a thread."""
     hide_memory()
+    fd, parent = map(int, sys.argv[1:3])
+    die_with_parent()
+    if os.getppid() != parent:  # it ended before the kernel was asked
+        return
     put_python_path_last()
     with launch.quick_imports():
         for module in _SHARED:
             import_module(module)
     if sum(1 for _ in Path("/proc/self/task").iterdir()) > 1:
         sys.exit("an imported module has started a thread, which forking would lose: services import for themselves")
-    fd = int(sys.argv[1])
     show_as(sys.orig_argv[: -len(sys.argv[1:])])
     wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     Template(socket.socket(fileno=fd), wake).serve()

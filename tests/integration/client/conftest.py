@@ -28,7 +28,7 @@ def _no_cluster_but_the_tests_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def processes_about(folder: Path) -> dict[int, str]:
-    """The processes that have this folder in their environment, as all parts of a cluster in it do."""
+    """The processes that have this folder in their environment, as all parts of a cluster of a test have."""
     processes = {}
     for path in Path("/proc").glob("[0-9]*"):
         try:

@@ -90,7 +90,7 @@ def start(job: Path, *options: str, **environment: str) -> subprocess.Popen[str]
     return subprocess.Popen(
         [*command, *options],
         cwd=job,
-        env={**os.environ, **environment},
+        env={**os.environ, "TEST_IN": str(job / "out"), **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from parallelrun.embedded.begun_template import BegunTemplate
 from parallelrun.embedded.guard import marked
-from parallelrun.embedded.services import ClusterLayout, template_service
 from parallelrun.embedded.supervisor import Service, Supervisor
 from tests.integration.client.test_supervisor import until
 
@@ -51,7 +53,7 @@ def supervisor(tmp_path: Path, deaths: list[str], monkeypatch: pytest.MonkeyPatc
         folder=tmp_path,
         mark=mark,
         scratch=tmp_path / "scratch",
-        template=template_service(ClusterLayout(home=tmp_path)),
+        begin_template=lambda: BegunTemplate.begin(mark),
         on_death=deaths.append,
     )
     yield supervisor
@@ -130,10 +132,12 @@ def test_without_a_template_that_can_start_services_are_started_by_themselves(
     tmp_path: Path, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     supervisor.stop()
-    broken = Service(name="template", command=("/bin/false", "{fd}"), environment={})
-    again = Supervisor(
-        logs=tmp_path, folder=tmp_path, mark=f"MARK_OF_TEST={tmp_path}", scratch=tmp_path / "scratch", template=broken
-    )
+    mark = f"MARK_OF_TEST={tmp_path}"
+    channel, end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with end:
+        broken = BegunTemplate(mark, subprocess.Popen(["/bin/false"]), channel)
+    scratch = tmp_path / "scratch"
+    again = Supervisor(logs=tmp_path, folder=tmp_path, mark=mark, scratch=scratch, begin_template=lambda: broken)
     try:
         again.start([service(tmp_path, "a")])
         assert parent_of(again, "a") == os.getpid()
