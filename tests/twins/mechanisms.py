@@ -191,6 +191,7 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     # That what a job names is looked at where it is once it is open, and opened beneath what was opened before.
     "paths.beneath": (
         Step("parallelrun_core.storage.path_rule:PathRule.check_opened", nothing),
+        Step("parallelrun_core.storage.local:open_ordinary", stand_ins.opened_after_a_moment),
         Step("parallelrun_core.code.folder:_Walk._opened", stand_ins.opened_by_name),
         Step("parallelrun_core.storage.local.new_file:_opened", stand_ins.created_by_name),
     ),

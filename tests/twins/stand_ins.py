@@ -6,7 +6,10 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+_MOMENT_S: Final = 0.001
+"""In which somebody else may swap what was checked by its name."""
 
 
 def without_its_uploads(machine: Any, *answered: Any) -> None:
@@ -161,13 +164,25 @@ def as_it_came(name: str) -> str:
 
 
 def opened_by_name(_: Any, at: int, name: str, path: str, flags: int = 0) -> int | None:
-    """Open whatever has the name now."""
+    """Open whatever has the name after a moment."""
     import os
+    import time
 
+    time.sleep(_MOMENT_S)
     try:
         return os.open(name, flags, dir_fd=at)
     except OSError:
         return None
+
+
+def opened_after_a_moment(path: Any) -> Any:
+    """Open an ordinary file a moment after its path was checked."""
+    import time
+
+    from parallelrun_core.untrusted.paths import open_ordinary
+
+    time.sleep(_MOMENT_S)
+    return open_ordinary(path)
 
 
 def created_by_name(folder: Path, _: Any) -> int:
@@ -176,7 +191,7 @@ def created_by_name(folder: Path, _: Any) -> int:
     import time
 
     folder.mkdir(parents=True, exist_ok=True)
-    time.sleep(0.001)  # the moment in which somebody else may swap it
+    time.sleep(_MOMENT_S)
     return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
 
