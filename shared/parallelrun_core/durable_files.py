@@ -40,8 +40,16 @@ def sync_tree(folder: Path) -> None:
         sync_folder(Path(current))
 
 
-def write_once(path: Path, data: bytes, *, mode: int = 0o666) -> None:
+def write_new(path: Path, data: bytes, *, mode: int = 0o666) -> None:
+    """Create a file in a folder that nobody else knows; its content is durable, its name once the folder is synced."""
+    _write(path, data, mode, durably=True)
+
+
+def write_once(path: Path, data: bytes, *, mode: int = 0o666, syncs_name: bool = True) -> None:
     """Create a file with all its content at once, durably; the first writer wins.
+
+    Args:
+        syncs_name: False: others see it, whole, but a power cut may take it.
 
     Raises:
         FileExistsError: another was first; its file is durable, too.
@@ -50,7 +58,8 @@ def write_once(path: Path, data: bytes, *, mode: int = 0o666) -> None:
         try:
             os.link(beside, path)
         finally:
-            sync_folder(path.parent)  # also when another was first: it may have been killed before it did so
+            if syncs_name:
+                sync_folder(path.parent)  # also when another was first: it may have been killed before it did so
 
 
 def replace_durably(path: Path, data: bytes, *, mode: int = 0o666) -> None:
@@ -78,14 +87,18 @@ def _written_beside(path: Path, data: bytes, mode: int, *, durably: bool) -> Ite
     """A file with this content beside a path, under a name of its own; gone afterwards."""
     beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     try:
-        with open(beside, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
-            file.write(data)
-            if durably:
-                file.flush()
-                os.fsync(file.fileno())
+        _write(beside, data, mode, durably=durably)
         yield beside
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _write(path: Path, data: bytes, mode: int, *, durably: bool) -> None:
+    with open(path, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+        file.write(data)
+        if durably:
+            file.flush()
+            os.fsync(file.fileno())
 
 
 def link_or_copy(source: str | Path, target: str | Path) -> None:

@@ -54,11 +54,12 @@ class DocumentStore(Protocol):
         """Return whether there is a document of this name, readable or not."""
         ...
 
-    def create(self, name: str, data: bytes, *, if_store_exists: bool = False) -> None:
+    def create(self, name: str, data: bytes, *, if_store_exists: bool = False, syncs_name: bool = True) -> None:
         """Write a document that is not there yet; of several writers at once, one does.
 
         Args:
             if_store_exists: only into a store that has had documents, and was not removed since.
+            syncs_name: False: a power cut may take it; others see it from now on.
 
         Raises:
             DocumentExists: another writer was first; its document is durable, too.

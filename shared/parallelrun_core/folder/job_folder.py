@@ -38,7 +38,7 @@ from typing import Final
 import msgspec
 
 from parallelrun_core.documents.schema import decode, encode
-from parallelrun_core.durable_files import sync_folder, write_once
+from parallelrun_core.durable_files import sync_folder, write_new, write_once
 from parallelrun_core.errors import Conflict, CorruptLog, NotFound
 from parallelrun_core.folder.records import CancelRequest, JobRecord, JobResult, Reopening, Resumed
 from parallelrun_core.ids import checked_job_id
@@ -104,8 +104,10 @@ class JobFolder:
 
     def named_output(self, spec: JobSpec) -> str | None:
         """The one name of that place, if the spec names it: another job may name it, too."""
+        if not spec.writes_rows or not (spec.output or spec.append_row_to):
+            return None  # it is in the job's own folder
         target = self.output_file(spec)
-        if not spec.writes_rows or (not is_url(target) and within(Path(target), [jobs_of(self.root)])):
+        if not is_url(target) and within(Path(target), [jobs_of(self.root)]):
             return None
         return storage_of(target).identity(target)
 
@@ -138,7 +140,8 @@ class JobFolder:
             FileExistsError: the job exists already.
         """
         try:
-            _fill(self.path, record)
+            _make_folders(self.path)
+            write_once(self.layout.record, encode(record), mode=PRIVATE_FILE)
         finally:
             sync_folder(self.path.parent)  # also when it is there: who made it may have been killed before it did so
 
@@ -158,12 +161,11 @@ class JobFolder:
         """
         beside = self.path.with_name(f"{_BESIDE}{self.job_id}-{secrets.token_hex(6)}")
         try:
-            make_store(beside.parent)
-            for each in (beside, Layout(beside).parts):
-                each.mkdir(mode=PRIVATE_FOLDER)
+            _make_folders(beside)
             if take_over is not None:
                 record = msgspec.structs.replace(record, resumed=take_over(beside))
-            _fill(beside, record)
+            write_new(Layout(beside).record, encode(record), mode=PRIVATE_FILE)
+            sync_folder(beside)
             failpoints.reach("create.before_rename")
             try:
                 beside.rename(self.path)
@@ -295,11 +297,10 @@ def job_folder(root: Path, job_id: str) -> JobFolder:
     return JobFolder(root, checked_job_id(job_id))
 
 
-def _fill(folder: Path, record: JobRecord) -> None:
+def _make_folders(folder: Path) -> None:
     make_store(folder.parent)
     layout = Layout(folder)
     for each in (folder, layout.parts, layout.journals):
         each.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
     for each in (layout.outputs, layout.logs):  # the folder around them closes them
         each.mkdir(exist_ok=True)
-    write_once(layout.record, encode(record), mode=PRIVATE_FILE)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,15 +44,20 @@ def register(redis: Redis, folder: JobFolder, *, new: JobRecord | None = None) -
 
     Raises one of `CONNECTION_ERRORS` when Redis is away.
     """
-    from parallelrun_core.store.rq.wake import ask_for_leader  # RQ takes long to import, and a server starts without it
+    # RQ takes long to import, and a server starts without it.
+    from parallelrun_core.store.rq.wake import ask_for_first_leader, ask_for_leader
 
-    registry = Registry(redis)
-    if new or (folder.result() is None and registry.state(folder.job_id) in (None, JobState.QUEUED)):
-        record = new or folder.record()
+    registry, job_id = Registry(redis), folder.job_id
+    if new is not None:
+        output, orders = claim_of(folder, new), effective_control(folder, new).orders
+        ask = partial(ask_for_first_leader, redis, job_id)
+        registry.add_job(job_id, submitted=new.submitted, output=output, orders=orders, also=ask)
+    elif folder.result() is None and registry.state(job_id) in (None, JobState.QUEUED):
+        record = folder.record()
         output, generation = claim_of(folder, record), folder.generation()
         orders = effective_control(folder, record).orders
-        registry.add_job(folder.job_id, submitted=record.submitted, output=output, generation=generation, orders=orders)
-        ask_for_leader(redis, folder.job_id, is_new=new is not None)
+        registry.add_job(job_id, submitted=record.submitted, output=output, generation=generation, orders=orders)
+        ask_for_leader(redis, job_id)
 
 
 def claim_of(folder: JobFolder, record: JobRecord) -> str | None:
@@ -61,7 +67,8 @@ def claim_of(folder: JobFolder, record: JobRecord) -> str | None:
         CorruptLog: its spec can't be read.
     """
     if not record.is_pipeline:
-        return folder.named_output(record.job_spec())
+        is_elsewhere = record.spec.get("output") or record.spec.get("append_row_to")
+        return folder.named_output(record.job_spec()) if is_elsewhere else None
     names = [name for _, name in named_outputs(folder, leaf_steps(record.pipeline_spec()))]
     return BETWEEN_OUTPUTS.decode().join(names) or None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -101,6 +101,7 @@ class Registry:
         output: str | None = None,
         generation: int = 0,
         orders: Orders = NO_ORDERS,
+        also: Callable[[Pipeline], object] | None = None,
     ) -> None:
         """Make a job known, once it has its folder. A second call only repeats the orders.
 
@@ -109,8 +110,11 @@ class Registry:
             orders: those of people about it.
             output: the file or object that it will publish, when other jobs may name the same; of a pipeline, all of
                 them, with `BETWEEN_OUTPUTS` between them.
+            also: begins the transaction with more that is to happen in the same step.
         """
         with self._redis.pipeline(transaction=True) as pipe:
+            if also is not None:
+                also(pipe)
             pipe.hsetnx(JobKeys(job_id).job, "state", JobState.QUEUED)
             if output is not None:
                 pipe.hset(JobKeys(job_id).job, "output", os.fsencode(output))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
 from parallelrun_api.http.errors import KeyReused
 from parallelrun_api.submission.key_claims import KeyClaims
 from parallelrun_core.service import failpoints
-from tests.unit.core.factories import noted_syncs
+from tests.unit.documents.power_cut import watched
 
 A_DAY = 86_400.0
 MIDNIGHT = 20_000 * A_DAY
@@ -98,9 +99,15 @@ def test_what_a_killed_process_began_is_finished_by_the_next(tmp_path: Path, mon
     assert claim(tmp_path, "job_2", now=NOON + A_DAY) == "job_1"
 
 
-def test_a_claim_is_durable_and_nobody_elses_business(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    synced = noted_syncs(monkeypatch)
-    claim(tmp_path, "job_1")
-    made = [tmp_path, *(tmp_path / "keys").rglob("*"), tmp_path / "keys"]
-    assert {str(path) for path in made if path.stat().st_ino not in synced} == set()
-    assert {stat.S_IMODE(path.stat().st_mode) for path in made[1:]} == {0o600, 0o700}
+def test_a_claim_is_durable_and_nobody_elses_business(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    with watched(root) as disk:
+        claim(root, "job_1")
+    for name, cut in (("names", disk.names_left), ("contents", disk.contents_lost)):
+        cut(tmp_path / name)
+        for later_s in (0.0, A_DAY):
+            left = tmp_path / f"{name} {later_s}"
+            copytree(tmp_path / name, left)
+            assert claim(left, "job_2", now=NOON + later_s) == "job_1"
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (root / "keys").rglob("*")} == {0o600, 0o700}

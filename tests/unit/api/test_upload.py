@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
-from parallelrun_api.submission.upload import read_upload
+from parallelrun_api.submission.upload import receive_upload
 from parallelrun_core.errors import InvalidInput
 
 
@@ -21,4 +21,4 @@ def test_a_key_that_is_given_twice_in_json_is_refused(tmp_path: Path) -> None:
 
     request = Request({"type": "http", "headers": [(b"content-type", b"application/json")]}, receive)
     with pytest.raises(InvalidInput, match="not readable as JSON: the key 'data' is given twice"):
-        asyncio.run(read_upload(request, max_bytes=1 << 20, folder=tmp_path))
+        asyncio.run(receive_upload(request, max_bytes=1 << 20, folder=tmp_path)).parsed()

@@ -12,7 +12,7 @@ from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.routes.responses import JobId
 from parallelrun_api.routes.router import Operations
-from parallelrun_api.submission.upload import JSON_TYPE, YAML_TYPES, read_upload
+from parallelrun_api.submission.upload import JSON_TYPE, YAML_TYPES, receive_upload
 from parallelrun_api.views.drafts import document_of
 from parallelrun_core.answers.drafts import JobCheck, JobDocument
 from parallelrun_core.layout import code_store
@@ -34,8 +34,9 @@ async def check_job(request: Request, context: Ctx) -> Response:
     """Check a document as if it were submitted, but for its code, and make nothing of it."""
     settings = context.settings
     folder = code_store(settings.root)
-    upload = await read_upload(request, max_bytes=settings.max_body_bytes, folder=folder, names=context.assets.names)
-    with closing(upload):
+    form = await receive_upload(request, max_bytes=settings.max_body_bytes, folder=folder)
+    with closing(form):
+        upload = await run_sync(form.parsed, context.assets.names)
         notes = await run_sync(context.submissions.check, upload)
     spec = upload.spec
     if isinstance(spec, PipelineSpec):

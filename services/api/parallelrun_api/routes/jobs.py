@@ -26,7 +26,7 @@ from parallelrun_api.routes.job_queries import job_filter_of, job_query
 from parallelrun_api.routes.responses import JobId, TraceParent, document_body, zip_form
 from parallelrun_api.routes.router import Operations
 from parallelrun_api.routes.submitting import IdempotencyKey, accepted
-from parallelrun_api.submission.upload import read_upload
+from parallelrun_api.submission.upload import receive_upload
 from parallelrun_api.views.job_search import JobQuery
 from parallelrun_api.views.jobs import JobFilter
 from parallelrun_api.views.presenters import etag, matches
@@ -112,9 +112,13 @@ async def submit(
     """
     settings = context.settings
     folder = code_store(settings.root)
-    upload = await read_upload(request, max_bytes=settings.max_body_bytes, folder=folder, names=context.assets.names)
-    with closing(upload):
-        return await accepted(context, key, lambda key: context.submissions.accept(upload, key, traceparent or ""))
+    form = await receive_upload(request, max_bytes=settings.max_body_bytes, folder=folder)
+
+    def accept(key: str) -> str:
+        return context.submissions.accept(form.parsed(context.assets.names), key, traceparent or "")
+
+    with closing(form):
+        return await accepted(context, key, accept)
 
 
 @router.operation("GET /jobs", "List jobs", JobPage, (429,))

@@ -40,8 +40,7 @@ async def accepted(context: Context, key: str, accept: Callable[[str], str]) -> 
 
     def submitted() -> Job:
         job_id = accept(key)
-        context.registrar.register_here(job_id)
-        return context.jobs.submitted(job_id)
+        return context.jobs.submitted(job_id, new=context.registrar.register_here(job_id))
 
     async with context.key_locks.hold(key):
         job = await run_sync(submitted)

@@ -4,7 +4,8 @@ likes.
     keys/<date>/<sha256 of the key>    the job, and the request that it was for
 
 A claim gets two names, that of its day and then that of the next one, and the second decides: whoever asks on either
-day meets it, also around midnight, by a clock that differs, or when it has to finish what a killed process began. A
+day meets it, also around midnight, by a clock that differs, or when it has to finish what a killed process began. Only
+the second has to outlast a power cut: the first is for those who claim the key at the same time. A
 folder is removed whole when its day is over and the next one, too. So no claim is ever replaced or removed alone, which
 two processes could do to each other's. The dates are UTC, by Redis' clock.
 """
@@ -59,7 +60,7 @@ class KeyClaims:
             KeyReused: the key was used for a different request.
         """
         claim = KeyClaim(job_id=job_id, request_sha256=request_sha256, at=now)
-        self._claims(_day(now)).put_if_absent(_digest(key), claim)
+        self._claims(_day(now)).put_if_absent(_digest(key), claim, syncs_name=False)
         failpoints.reach("key.written")
         return self.job_of(key, request_sha256, now=now) or job_id
 

@@ -14,6 +14,7 @@ from anyio.to_thread import run_sync
 from parallelrun_api.submission.submissions import Submissions
 from parallelrun_api.views.jobs import JobReader
 from parallelrun_core.folder.job_folder import abandoned
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.folder.unreadable import UNREADABLE, SkippedJobs
 from parallelrun_core.layout import code_store
 from parallelrun_core.service import telemetry
@@ -43,14 +44,15 @@ class Registrar:
         """Make a job known to Redis, now or later."""
         await run_sync(self.register_here, job_id)
 
-    def register_here(self, job_id: str) -> None:
+    def register_here(self, job_id: str) -> JobRecord | None:
         """Do the same in a thread that the server's loop has for requests: each more of them costs as much as a look
-        at Redis."""
+        at Redis. Returns what was submitted, if nothing else can have become of the job."""
         try:
-            self._submissions.register(job_id)
+            return self._submissions.register(job_id)
         except RedisError as error:
             log.warning("job_not_registered", job_id=job_id, error=str(error))
             from_thread.run_sync(self._leave, job_id)
+            return None
 
     def _leave(self, job_id: str) -> None:
         self._left.append(job_id)

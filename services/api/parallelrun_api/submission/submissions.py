@@ -204,15 +204,18 @@ class Submissions:
         """
         self._keys.begin_day(self._registry.now())
 
-    def register(self, job_id: str) -> None:
-        """Make an accepted job known to Redis, unless it has gone on already.
+    def register(self, job_id: str) -> JobRecord | None:
+        """Make an accepted job known to Redis, unless it has gone on already; returns what was submitted, if this
+        server has just created the job.
 
         Raises:
             RedisError: Redis is away.
         """
-        register(self._redis, JobFolder(self._root, job_id), new=self._created.pop(job_id, None))
+        new = self._created.pop(job_id, None)
+        register(self._redis, JobFolder(self._root, job_id), new=new)
         if self._quotas is not None:
             self._quotas.confirm(job_id)
+        return new
 
     def _is_accepted(self, job_id: str) -> bool:
         folder = JobFolder(self._root, job_id).path

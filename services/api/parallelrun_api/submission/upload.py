@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from email.message import Message
 from pathlib import Path
@@ -40,27 +40,45 @@ class SubmittedForm:
     def spec(self) -> JobSpec | PipelineSpec:
         return self.reading.spec
 
+
+@dataclass(frozen=True, kw_only=True)
+class ReceivedForm:
+    """The body of a submission that is still to be parsed."""
+
+    text: bytes
+    load: Callable[[bytes], object]
+    code: IO[bytes] | None
+    sha256: str
+
+    def parsed(self, names: Names | None = None) -> SubmittedForm:
+        """The submission; reading a large document takes its time.
+
+        Args:
+            names: where names of assets are looked up.
+
+        Raises:
+            InvalidInput: it can't be accepted.
+        """
+        return SubmittedForm(reading=read_job(self.load(self.text), names=names), code=self.code, sha256=self.sha256)
+
     def close(self) -> None:
         if self.code is not None:
             self.code.close()
 
 
-async def read_upload(request: Request, *, max_bytes: int, folder: Path, names: Names | None = None) -> SubmittedForm:
-    """Read and parse the body of a submission; a zip in it goes to a file on the volume of `folder`.
-
-    Args:
-        names: where names of assets are looked up.
+async def receive_upload(request: Request, *, max_bytes: int, folder: Path) -> ReceivedForm:
+    """Receive the body of a submission; a zip in it goes to a file on the volume of `folder`.
 
     Raises:
         UnsupportedMediaType, BodyTooLarge, InvalidInput: it can't be accepted.
     """
     kind = _media_type(request)
     if kind == FORM_TYPE:
-        return await _read_form(request, max_bytes, folder, names)
+        return await _receive_form(request, max_bytes, folder)
     _check_is_document(kind, "job", (JSON_TYPE, *YAML_TYPES, FORM_TYPE))
     text = b"".join([chunk async for chunk in _limited(request, min(max_bytes, MAX_SPEC_BYTES))])
-    parse = _parse_json if kind == JSON_TYPE else _parse_yaml
-    return SubmittedForm(reading=await run_sync(parse, text, names), code=None, sha256=hashlib.sha256(text).hexdigest())
+    load = load_json if kind == JSON_TYPE else load_document
+    return ReceivedForm(text=text, load=load, code=None, sha256=hashlib.sha256(text).hexdigest())
 
 
 async def read_document(request: Request) -> object:
@@ -105,15 +123,14 @@ def _check_is_document(kind: str, noun: str, accepted: tuple[str, ...]) -> None:
         )
 
 
-async def _read_form(request: Request, max_bytes: int, folder: Path, names: Names | None) -> SubmittedForm:
+async def _receive_form(request: Request, max_bytes: int, folder: Path) -> ReceivedForm:
     form = SubmissionForm(request.headers["content-type"], max_spec_bytes=MAX_SPEC_BYTES)
     try:
         await form.read(_limited(request, max_bytes), folder)
-        reading = await run_sync(_parse_yaml, form.spec_text(), names)
+        return ReceivedForm(text=form.spec_text(), load=load_document, code=form.code, sha256=form.sha256())
     except BaseException:
         form.close()
         raise
-    return SubmittedForm(reading=reading, code=form.code, sha256=form.sha256())
 
 
 def _media_type(request: Request) -> str:
@@ -122,14 +139,6 @@ def _media_type(request: Request) -> str:
     header = Message()
     header["content-type"] = request.headers["content-type"]
     return header.get_content_type()
-
-
-def _parse_yaml(text: bytes | str, names: Names | None) -> Reading:
-    return read_job(load_document(text), names=names)
-
-
-def _parse_json(text: bytes, names: Names | None) -> Reading:
-    return read_job(load_json(text), names=names)
 
 
 async def _limited(request: Request, max_bytes: int) -> AsyncIterator[bytes]:

@@ -110,8 +110,14 @@ class JobReader:
             self._names.put(job_id, name)
         return name
 
-    def submitted(self, job_id: str) -> answers.Job:
-        """A job that was just accepted, even while Redis is away."""
+    def submitted(self, job_id: str, new: JobRecord | None = None) -> answers.Job:
+        """A job that was just accepted, even while Redis is away.
+
+        Args:
+            new: what was submitted, if this is the first that anybody hears of the job.
+        """
+        if new is not None and not new.is_pipeline:
+            return job_of(new, None, None)
         folder = self.folder(job_id)
         record = self._record(folder)
         status, result, away = self._standing(folder)

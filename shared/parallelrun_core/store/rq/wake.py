@@ -5,7 +5,7 @@ RQ's defaults would hurt here: pickle on the wire, and a timeout of 180 s that k
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from rq.exceptions import InvalidJobOperation
 from rq.job import JobStatus
@@ -14,21 +14,24 @@ from parallelrun_core.store.rq.entries import CONCATENATE, LEAD, NO_TIMEOUT, REM
 
 if TYPE_CHECKING:
     from redis import Redis
+    from redis.client import Pipeline
     from rq import Queue
 
+_FIRST: Final = "0"
 
-def ask_for_leader(redis: Redis, job_id: str, *, attempt: str = "0", is_new: bool = False) -> None:
-    """Let a master lead the job. However often this is called, the job has at most one leader.
 
-    Args:
-        is_new: nobody has asked before, so no earlier entry is looked for. If somebody has, the entry comes twice, and
-            whoever gets it then finds that the job is led.
+def ask_for_leader(redis: Redis, job_id: str, *, attempt: str = _FIRST) -> None:
+    """Let a master lead the job. However often this is called, the job has at most one leader."""
+    _wake(redis, LEAD, job_id, f"lead-{job_id}-{attempt}")
+
+
+def ask_for_first_leader(redis: Redis, job_id: str, pipe: Pipeline) -> None:
+    """Let a master lead a job that is new, once the pipeline is executed.
+
+    No earlier entry is looked for. If there is one, the entry comes twice, and whoever gets it then finds that the job
+    is led.
     """
-    entry_id = f"lead-{job_id}-{attempt}"
-    if is_new:
-        _enqueue(queue(redis, LEAD), LEAD, job_id, entry_id)
-    else:
-        _wake(redis, LEAD, job_id, entry_id)
+    _enqueue(queue(redis, LEAD), LEAD, job_id, f"lead-{job_id}-{_FIRST}", pipe=pipe)
 
 
 def waiting_for_leader(redis: Redis) -> set[str]:
@@ -116,7 +119,9 @@ def _wake(redis: Redis, kind: EntryKind, job_id: str, entry_id: str, *, is_first
     _enqueue(target, kind, job_id, entry_id, at_front=is_first)
 
 
-def _enqueue(target: Queue, kind: EntryKind, job_id: str, entry_id: str, *, at_front: bool = False) -> None:
+def _enqueue(
+    target: Queue, kind: EntryKind, job_id: str, entry_id: str, *, at_front: bool = False, pipe: Pipeline | None = None
+) -> None:
     target.enqueue(
         kind.function,
         job_id,
@@ -125,5 +130,6 @@ def _enqueue(target: Queue, kind: EntryKind, job_id: str, entry_id: str, *, at_f
         result_ttl=0,
         failure_ttl=REMEMBER_FAILED_S,
         at_front=at_front,
+        pipeline=pipe,
         description=f"{kind.function} {job_id}",
     )
