@@ -17,6 +17,7 @@ from parallelrun_core.folder.decisions import read_outcomes
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobResult
 from parallelrun_core.layout import Logs
+from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
@@ -25,6 +26,8 @@ FILES: Final = 100
 _HELD_FROM: Final = 60
 _DECIDED: Final = 40
 _DEADLINE_S: Final = 120.0
+_RENEWALS: Final = 30
+"""Of a lease, in which a leader has had the time to compare its books with Redis more than once."""
 
 _SCRIPT: Final = """
 import os, time
@@ -117,18 +120,37 @@ class Verdict(NamedTuple):
         return f"{how}{': ' if self.said else ''}{self.said}"
 
 
-def play(cluster: Cluster, case: Case, *, deadline_s: float = _DEADLINE_S) -> Verdict:
+def play(cluster: Cluster, case: Case, *, deadline_s: float = _DEADLINE_S, is_to_hang: bool = False) -> Verdict:
     """Damage one file of one job of a cluster, and see how the job ends.
 
     Args:
         deadline_s: a job that doesn't end within this time is hung.
+        is_to_hang: it is hung already when a leader has left it alone for long enough with nothing of it on Redis.
     """
-    return _Play(cluster, case, deadline_s).run()
+    return _Play(cluster, case, deadline_s, is_to_hang=is_to_hang).run()
+
+
+class _Stillness:
+    """Tells when a leader goes on leading a job of which nothing waits, and nothing is with a node."""
+
+    def __init__(self, cluster: Cluster, job_id: str) -> None:
+        self._redis, self._leader = cluster.redis, JobKeys(job_id).leader
+        self._queue = LeaderQueue(cluster.redis, job_id)
+        self._lease_ms = self._renewals = 0
+
+    def lasts(self) -> bool:
+        """Return whether that has been so for many renewals of the leader's lease; to be asked often."""
+        if any(self._queue.whereabouts()):
+            self._renewals = 0
+        lease_ms = int(self._redis.pttl(self._leader))
+        self._renewals += lease_ms > self._lease_ms
+        self._lease_ms = lease_ms
+        return self._renewals > _RENEWALS
 
 
 class _Play:
-    def __init__(self, cluster: Cluster, case: Case, deadline_s: float) -> None:
-        self._cluster, self._case, self._deadline_s = cluster, case, deadline_s
+    def __init__(self, cluster: Cluster, case: Case, deadline_s: float, *, is_to_hang: bool) -> None:
+        self._cluster, self._case, self._deadline_s, self._is_to_hang = cluster, case, deadline_s, is_to_hang
         self._reopenings = Reopenings(cluster.root, cluster.redis)
         self._own = cluster.home / f"{case}-{time.monotonic_ns()}"
         self._gate = self._own / "gate"
@@ -197,8 +219,10 @@ class _Play:
             return str(error)
 
     def _wait(self) -> JobResult | str:
-        until = time.monotonic() + self._deadline_s
+        until, stillness = time.monotonic() + self._deadline_s, _Stillness(self._cluster, self._folder.job_id)
         while not (ended := self._ended()) and time.monotonic() < until:
+            if self._is_to_hang and stillness.lasts():
+                break
             time.sleep(0.02)
         return ended
 

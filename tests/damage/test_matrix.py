@@ -57,7 +57,7 @@ def test_a_job_that_lacks_its_plan_fails_by_name_and_resume_completes_it(cluster
 
 def test_without_the_watchdog_a_job_that_has_lost_decisions_hangs() -> None:
     with Cluster(leader_s=1.0, lease_s=2.0, without="lead.watchdog") as cluster:
-        verdict = play(cluster, Case("decisions", "delete", is_leader_killed=True), deadline_s=10)
+        verdict = play(cluster, Case("decisions", "delete", is_leader_killed=True), is_to_hang=True)
         assert verdict.is_hung
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 job = typer.Typer(help="The jobs of a server.", no_args_is_help=True, rich_markup_mode=None)
 
 
-@job.command()
 def create(
     *,
     file: Annotated[Path, typer.Option("--file", "-f", help="The job file.", show_default=False)],
@@ -107,7 +107,6 @@ def _notify(url: str, secret: str) -> Notify:
         raise InvalidInput(problems=tuple(problems)) from error
 
 
-@job.command("list")
 def list_jobs(
     *,
     status: Annotated[str, typer.Option(help="Only jobs in this state.", autocompletion=job_states)] = "",
@@ -148,7 +147,6 @@ def list_jobs(
         )
 
 
-@job.command("mini-batches")
 def list_mini_batches(
     job_id: JobId,
     *,
@@ -184,7 +182,6 @@ def list_mini_batches(
         )
 
 
-@job.command("failed-items")
 def list_failed_items(
     job_id: JobId,
     *,
@@ -218,7 +215,6 @@ def list_failed_items(
         )
 
 
-@job.command("metrics")
 def list_metrics(job_id: JobId, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
     """Show the metrics of a job. Its script has logged them, with MLflow or otherwise."""
     with connect(url, token) as client:
@@ -237,26 +233,16 @@ def list_metrics(job_id: JobId, form: FormatOption = OutputFormat.TABLE, url: Ur
         )
 
 
-job.command()(remembered)
-job.command()(forget)
-job.command()(stream)
-job.command()(cancel)
-job.command()(resume)
-job.command()(retry)
-job.command()(logs)
-job.command()(download)
-job.command()(advise)
-job.command()(show)
-job.command()(explain)
-job.command()(pause)
-job.command()(prioritize)
-job.command()(stacks)
-job.command()(profile)
-job.command()(replay)
-job.command()(top)
-job.command("open")(open_page)
-job.command()(report)
-job.command()(tag)
-job.command()(archive)
-job.command()(restore)
-job.command()(delete)
+_COMMANDS: Final[tuple[tuple[str, Callable[..., None]], ...]] = (
+    ("create", create), ("list", list_jobs), ("show", show), ("stream", stream), ("logs", logs),
+    ("download", download), ("open", open_page), ("top", top),
+    ("cancel", cancel), ("pause", pause), ("resume", resume), ("retry", retry), ("prioritize", prioritize),
+    ("mini-batches", list_mini_batches), ("failed-items", list_failed_items), ("metrics", list_metrics),
+    ("explain", explain), ("advise", advise), ("report", report), ("stacks", stacks), ("profile", profile),
+    ("replay", replay),
+    ("tag", tag), ("archive", archive), ("restore", restore), ("delete", delete),
+    ("remembered", remembered), ("forget", forget),
+)  # fmt: skip
+"""In the order of their help: submit and follow, steer, look closer, tidy up."""
+for _name, _command in _COMMANDS:
+    job.command(_name)(_command)

@@ -178,7 +178,7 @@ def _slots(document: Mapping[str, Any], folder: Path | None, names: Names | None
         if kind in _DATA_TYPES or kind == "string":
             slots[name] = Slot(type=kind, default=None if default is None else str(default))
         elif default is None and not one.get("optional"):
-            message = f"the input {name!r} is a {kind}, which an invocation can't give"
+            message = f"the input {name!r} is of type {kind}, which an invocation can't give"
             problems.wrong(f"/inputs/{name}", message, f"give it a value in the deployment: inputs: {{{name}: …}}")
     problems.check()
     return slots

@@ -153,9 +153,9 @@ def _of_pipeline(deployment: Deployment, invocation: Invocation) -> dict[str, An
         value = inputs.get(name, slot.default)
         value = _as_input(value).get("path") if slot.is_data and value is not None else value
         if value is None:
-            problems.wrong(f"/inputs/{name}", "this input is required", f"it is a {slot.type}")
+            problems.wrong(f"/inputs/{name}", "this input is required", f"its type is {slot.type}")
         elif not isinstance(value, str | int | float):
-            problems.wrong(f"/inputs/{name}", f"must be a {slot.type}")
+            problems.wrong(f"/inputs/{name}", f"must be of type {slot.type}")
         else:
             if slot.is_data:
                 texts[later_path(PLACE.format(name))] = str(value)

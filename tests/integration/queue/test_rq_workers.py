@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import psutil
 import pytest
@@ -86,15 +86,23 @@ RqWorkers(sys.argv[1], EntryKind("entries", "sleep"), note_and_wait, 1, listen_s
 
 
 @contextmanager
-def going_on(redis_url: str, home: Path, text: str = "") -> Iterator[psutil.Popen]:
-    """A supervisor with one worker, whose process waits in each entry for a file that is named after its job."""
-    command = [*with_this_process(), sys.executable, "-c", text or NEXT, redis_url, str(home / "entry")]
-    with psutil.Popen(command) as supervisor:
+def started(text: str, *arguments: object, output: IO[bytes] | None = None) -> Iterator[psutil.Popen]:
+    """A supervisor that is this program; it and all that it has started end with this context."""
+    command = [*with_this_process(), sys.executable, "-c", text, *map(str, arguments)]
+    with psutil.Popen(command, stdout=output, stderr=output) as supervisor:
         try:
             yield supervisor
         finally:
-            for each in [*supervisor.children(recursive=True), supervisor] if supervisor.is_running() else []:
-                each.kill()
+            with suppress(psutil.NoSuchProcess):
+                supervisor.suspend()  # so that it replaces none of those that are killed
+                for each in [*supervisor.children(recursive=True), supervisor]:
+                    with suppress(psutil.NoSuchProcess):
+                        each.kill()
+
+
+def going_on(redis_url: str, home: Path, text: str = "") -> AbstractContextManager[psutil.Popen]:
+    """A supervisor with one worker, whose process waits in each entry for a file that is named after its job."""
+    return started(text or NEXT, redis_url, home / "entry")
 
 
 def ran(home: Path) -> list[tuple[int, str]]:
@@ -108,12 +116,8 @@ def ran(home: Path) -> list[tuple[int, str]]:
 def supervisor(redis: Redis, redis_url: str) -> Iterator[psutil.Popen]:
     """A supervisor with one worker, which runs an entry that takes long."""
     queue(redis, EntryKind("entries", "sleep")).enqueue("sleep", new_job_id())
-    with psutil.Popen([*with_this_process(), sys.executable, "-c", SUPERVISOR, redis_url]) as process:
-        try:
-            yield process
-        finally:
-            for each in [*process.children(recursive=True), process] if process.is_running() else []:
-                each.kill()
+    with started(SUPERVISOR, redis_url) as process:
+        yield process
 
 
 def forked(supervisor: psutil.Popen) -> tuple[psutil.Process, psutil.Process]:
@@ -177,26 +181,21 @@ def test_rq_workers_are_as_many_as_have_something_to_do_and_a_spare_one(
 ) -> None:
     end = tmp_path / "end"
     entries = queue(redis, EntryKind("entries", "sleep"))
-    command = [*with_this_process(), sys.executable, "-c", GROWING, redis_url, str(end)]
-    with psutil.Popen(command) as supervisor:
-        try:
-            wait_for_workers(supervisor, 1)
+    with started(GROWING, redis_url, end) as supervisor:
+        wait_for_workers(supervisor, 1)
+        entries.enqueue("sleep", new_job_id())
+        wait_for_workers(supervisor, 2, entries=1)
+        for _ in range(4):
             entries.enqueue("sleep", new_job_id())
-            wait_for_workers(supervisor, 2, entries=1)
-            for _ in range(4):
-                entries.enqueue("sleep", new_job_id())
-            wait_for_workers(supervisor, 3, entries=3)  # no more than it may have
-            end.touch()
-            wait_for_workers(supervisor, 1)
-            assert not entries.count  # nothing was lost when the others ended
-            end.unlink()
-            entries.enqueue("sleep", new_job_id())
-            wait_for_workers(supervisor, 2, entries=1)
-            supervisor.terminate()
-            assert supervisor.wait(PATIENCE_S) == 0
-        finally:
-            for each in [*supervisor.children(recursive=True), supervisor] if supervisor.is_running() else []:
-                each.kill()
+        wait_for_workers(supervisor, 3, entries=3)  # no more than it may have
+        end.touch()
+        wait_for_workers(supervisor, 1)
+        assert not entries.count  # nothing was lost when the others ended
+        end.unlink()
+        entries.enqueue("sleep", new_job_id())
+        wait_for_workers(supervisor, 2, entries=1)
+        supervisor.terminate()
+        assert supervisor.wait(PATIENCE_S) == 0
 
 
 def test_an_entry_that_is_handed_out_twice_ends_without_an_error_and_leaves_nothing(
@@ -206,19 +205,14 @@ def test_an_entry_that_is_handed_out_twice_ends_without_an_error_and_leaves_noth
     end, log = tmp_path / "end", tmp_path / "log"
     entries = queue(redis, EntryKind("entries", "sleep"))
     entries.enqueue("sleep", new_job_id(), job_id="twice")
-    command = [*with_this_process(), sys.executable, "-c", TWICE, redis_url, str(end)]
-    with log.open("wb") as output, psutil.Popen(command, stdout=output, stderr=output) as supervisor:
-        try:
-            wait_until((tmp_path / "end.begun").exists)
-            entries.push_job_id("twice")
-            wait_until(lambda: not redis.exists("rq:job:twice"))
-            end.touch()
-            wait_until(lambda: not any(worker.children() for worker in supervisor.children()))
-            supervisor.terminate()
-            assert supervisor.wait(PATIENCE_S) == 0
-        finally:
-            for each in [*supervisor.children(recursive=True), supervisor] if supervisor.is_running() else []:
-                each.kill()
+    with log.open("wb") as output, started(TWICE, redis_url, end, output=output) as supervisor:
+        wait_until((tmp_path / "end.begun").exists)
+        entries.push_job_id("twice")
+        wait_until(lambda: not redis.exists("rq:job:twice"))
+        end.touch()
+        wait_until(lambda: not any(worker.children() for worker in supervisor.children()))
+        supervisor.terminate()
+        assert supervisor.wait(PATIENCE_S) == 0
     assert "Error" not in log.read_text()
     assert not redis.keys("rq:job:twice") + redis.keys("rq:executions:*")
 

@@ -41,9 +41,9 @@ def test_all_inputs_that_nobody_can_give_are_told() -> None:
     with pytest.raises(InvalidInput) as told:
         read_deployment({**DEPLOYMENT, "job_definition": pipeline, "inputs": {"flag": None, "rate": None}})
     assert {problem.pointer: problem.message.split(",")[0] for problem in told.value.problems} == {
-        "/inputs/flag": "the input 'flag' is a boolean",
-        "/inputs/rate": "the input 'rate' is a number",
-        "/inputs/count": "the input 'count' is a integer",
+        "/inputs/flag": "the input 'flag' is of type boolean",
+        "/inputs/rate": "the input 'rate' is of type number",
+        "/inputs/count": "the input 'count' is of type integer",
     }
 
 

@@ -74,7 +74,7 @@ def test_a_pipeline_gets_data_and_texts_where_they_are_used() -> None:
         (of_pipeline(), {"inputs": {"images": "/a", "x": 1}}, "/inputs/x: an invocation can't give this input"),
         (of_pipeline(), {"input": "/a", "instance_count": 2}, "/instance_count: this has no meaning"),
         (of_pipeline(), {"input": "/a", "outputs": {"x": "/x"}}, "/outputs/x: the pipeline has no such output"),
-        (of_pipeline(), {"inputs": {"images": "/a", "word": ["b"]}}, "/inputs/word: must be a string"),
+        (of_pipeline(), {"inputs": {"images": "/a", "word": ["b"]}}, "/inputs/word: must be of type string"),
     ],
 )
 def test_what_cannot_be_given_is_said_with_its_place(of: Deployment, given: dict[str, Any], words: str) -> None:
