@@ -166,7 +166,11 @@ def test_a_worker_that_is_ended_for_reasons_of_ours_costs_nobody_a_try(reason: K
 @pytest.mark.parametrize("end", [JobState.CANCELED, JobState.FAILED, JobState.FINALIZING])
 def test_what_runs_when_the_job_ends_is_not_told_as_a_death(end: JobState) -> None:
     node, worker = at_work(1, 2)
+    assert node.due_at() > 100.5
+    node.observed(end, 0)
+    assert node.due_at() == 0.0, "a look at the jobs has shown that it ended, and a turn says how"
     node.answered_turn(NextTurn("stay", TurnReports(), 0), Turn(end), sent_at=100.5, now=100.5)
+    assert node.due_at() > 100.5
     assert take(node, Kill) == [Kill(worker)]
     node.exited(worker, Exit(-9), 101.0)
     assert take(node, Commit) == []

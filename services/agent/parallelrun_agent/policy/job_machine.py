@@ -93,8 +93,10 @@ class JobMachine:
         return self.left or self.state is None
 
     def due_at(self) -> float:
-        """Return when there must be a turn: to report, or because it was waited for long enough; or NEVER."""
-        return min(self._report_by(), self._look_ahead.gather_until, self._early.pause_until)
+        """Return when there must be a turn: to report, to ask for the state, or because it was waited for long enough;
+        or NEVER."""
+        asks_at = NEVER if self._turn_by else 0.0
+        return min(asks_at, self._report_by(), self._look_ahead.gather_until, self._early.pause_until)
 
     def _report_by(self) -> float:
         since = self.deliveries.reports_since
