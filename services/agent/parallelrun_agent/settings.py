@@ -90,10 +90,7 @@ class AgentSettings(ReadsStores):
     poll_seconds: float = Field(default=0.05, gt=0, le=10)
     """Seconds between two polls for work, on a node with free slots."""
 
-    @field_validator("node")
-    @classmethod
-    def _safe_node(cls, value: str) -> str:
-        return checked_node(value)
+    _safe_node = field_validator("node")(checked_node)
 
     @field_validator("compute")
     @classmethod

@@ -71,7 +71,4 @@ class WithPath(AssetDocument):
     path: StrictStr = Field(min_length=1, max_length=MAX_PATH)
     """Absolute; a URL; or, of what is uploaded, the name of its only file or folder."""
 
-    @field_validator("path")
-    @classmethod
-    def _reachable(cls, value: str) -> str:
-        return checked_path(value)
+    _reachable = field_validator("path")(checked_path)

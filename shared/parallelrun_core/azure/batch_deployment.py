@@ -26,10 +26,10 @@ from parallelrun_core.azure.invocation import DATA, MODEL
 from parallelrun_core.azure.named import named_code
 from parallelrun_core.azure.part import DocumentPart, Label, Labelled
 from parallelrun_core.azure.scope import PipelineScope
-from parallelrun_core.azure.v2_models import MODEL_TYPES, Count, Resources, Threshold, V2RetrySettings
+from parallelrun_core.azure.v2_models import MODEL_TYPES, Count, FileName, Resources, Threshold, V2RetrySettings
 from parallelrun_core.azure.v2_reader import note_compute, note_placing
 from parallelrun_core.azure.v2_step import StepReader
-from parallelrun_core.spec.fields import MiniBatchSize, checked_file_name
+from parallelrun_core.spec.fields import checked_size
 
 _ONLINE: Final = ("liveness_probe", "readiness_probe", "instance_type", "request_settings", "scale_settings")
 _DEFAULTS: Final = {"max_concurrency_per_instance": 1, "mini_batch_size": 10}
@@ -53,7 +53,7 @@ class DeploymentSettings(DocumentPart):
     max_concurrency_per_instance: Count | None = None
     mini_batch_size: StrictInt | StrictStr | None = None
     output_action: Literal["append_row", "summary_only"] | None = None
-    output_file_name: StrictStr | None = None
+    output_file_name: FileName | None = None
     retry_settings: dict[str, Any] | None = None
     error_threshold: Threshold | None = None
     logging_level: Literal["DEBUG", "INFO", "WARNING"] | None = None
@@ -70,16 +70,7 @@ class DeploymentSettings(DocumentPart):
     def _any_case(cls, value: object) -> object:
         return value.upper() if isinstance(value, str) else value
 
-    @field_validator("mini_batch_size")
-    @classmethod
-    def _is_a_size(cls, value: int | str | None) -> int | str | None:
-        MiniBatchSize.parse(value)
-        return value
-
-    @field_validator("output_file_name")
-    @classmethod
-    def _plain_file_name(cls, value: str | None) -> str | None:
-        return value if value is None else checked_file_name(value)
+    _is_a_size = field_validator("mini_batch_size")(checked_size)
 
 
 class DeploymentDocument(DeploymentSettings, Labelled):
@@ -176,13 +167,7 @@ def _refuse_others(document: Mapping[str, Any], location: DocumentLocation, find
 def _put_settings(deployment: DeploymentDocument, location: DocumentLocation, draft: Draft, findings: Findings) -> None:
     below = location.below("settings")
     newer = findings.validate(DeploymentSettings, deployment.settings or {}, below.pointer) or DeploymentSettings()
-    for name in (
-        "max_concurrency_per_instance",
-        "mini_batch_size",
-        "output_action",
-        "error_threshold",
-        "logging_level",
-    ):
+    for name in _SAME:
         value, pointer = _either(name, newer, deployment, location)
         draft.put(name, value if value is not None else _DEFAULTS.get(name), pointer)
     name, pointer = _either("output_file_name", newer, deployment, location)

@@ -26,11 +26,12 @@ from parallelrun_core.azure.findings import DocumentLocation, Findings, as_mappi
 from parallelrun_core.azure.forms import CONFIG
 from parallelrun_core.azure.named import named_input
 from parallelrun_core.azure.part import DocumentPart
+from parallelrun_core.azure.v2_models import Count, FileName, Threshold
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.names.computes import NOTE
 from parallelrun_core.spec.data_defaults import ADDITIONS
 from parallelrun_core.spec.expressions import bound_name
-from parallelrun_core.spec.fields import MiniBatchSize, checked_file_name, checked_path
+from parallelrun_core.spec.fields import checked_path, checked_size
 from parallelrun_core.spec.job_checks import in_order
 from parallelrun_core.spec.problems import at
 from parallelrun_core.storage.location import in_datastore
@@ -44,7 +45,6 @@ _HINTS: Final = {
     name: f"it is among the arguments of the step: arguments: [--{name}, VALUE]"
     for name in ("in_flight", "mini_batches_in_flight", "rate_limits", "on_failure", "fail_fast", "budget_usd")
 }
-_INT_MAX: Final = 2**31 - 1
 _STEP_NAME: Final = re.compile(r"[a-z][a-z0-9-]{1,30}[a-z0-9]")
 _CONDA_IN_FOLDER: Final = "conda_dependencies.yml"
 
@@ -56,42 +56,31 @@ class Config(DocumentPart):
     environment_name: StrictStr | None = None
     environment_dir_path: StrictStr | None = None
     entry_script: Annotated[StrictStr, Field(min_length=1)]
-    error_threshold: Annotated[StrictInt, Field(ge=-1, le=_INT_MAX)]
+    error_threshold: Threshold
     output_action: Literal["append_row", "summary_only"]
     compute_target: Any = None
     compute_target_name: Any = None
-    node_count: Annotated[StrictInt, Field(ge=1, le=_INT_MAX)]
-    process_count_per_node: Annotated[StrictInt, Field(ge=1, le=_INT_MAX)] | None = None
+    node_count: Count
+    process_count_per_node: Count | None = None
     mini_batch_size: Any = None
     source_directory: StrictStr | None = None
     description: StrictStr | None = None
     logging_level: Literal["WARNING", "INFO", "DEBUG"] | None = None
     run_invocation_timeout: Annotated[StrictInt, Field(gt=0, le=259_200)] | None = None
-    run_max_try: Annotated[StrictInt, Field(ge=1, le=_INT_MAX)] | None = None
-    append_row_file_name: StrictStr | None = None
-    allowed_failed_count: Annotated[StrictInt, Field(ge=-1, le=_INT_MAX)] | None = None
+    run_max_try: Count | None = None
+    append_row_file_name: FileName | None = None
+    allowed_failed_count: Threshold | None = None
     allowed_failed_percent: Annotated[float, Field(ge=0, le=100)] | None = None
     partition_keys: list[StrictStr] | None = None
     environment_variables: dict[str, StrictStr] | None = None
 
     _keys_in_order = field_validator("partition_keys", mode="before")(in_order)
+    _is_a_size = field_validator("mini_batch_size")(checked_size)
 
     @field_validator("output_action", mode="before")
     @classmethod
     def _any_case(cls, value: object) -> object:
         return value.lower() if isinstance(value, str) else value
-
-    @field_validator("mini_batch_size")
-    @classmethod
-    def _is_a_size(cls, value: Any) -> Any:
-        if value is not None:
-            MiniBatchSize.parse(value if isinstance(value, int | str) else "")
-        return value
-
-    @field_validator("append_row_file_name")
-    @classmethod
-    def _plain_file_name(cls, value: str | None) -> str | None:
-        return value if value is None else checked_file_name(value)
 
     @model_validator(mode="after")
     def _consistent(self) -> Config:

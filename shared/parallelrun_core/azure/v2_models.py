@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, StrictBool, StrictInt, StrictStr, field_validator
+from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, field_validator
 
 from parallelrun_core.azure.part import DocumentPart, Label, LabelledJob
-from parallelrun_core.spec.fields import MiniBatchSize
+from parallelrun_core.spec.fields import checked_file_name, checked_size
 from parallelrun_core.spec.job_checks import in_order
 
 _INT_MAX = 2**31 - 1
 
 Threshold = Annotated[StrictInt, Field(ge=-1, le=_INT_MAX)]
 Count = Annotated[StrictInt, Field(ge=1, le=_INT_MAX)]
+FileName = Annotated[StrictStr, AfterValidator(checked_file_name)]
 LITERAL_TYPES = ("number", "integer", "string", "boolean")
 MODEL_TYPES = ("custom_model", "mlflow_model", "triton_model")
 DataType = Literal[
@@ -83,11 +84,7 @@ class V2Parallel(LabelledJob):
 
     _keys_in_order = field_validator("partition_keys", mode="before")(in_order)
 
-    @field_validator("mini_batch_size")
-    @classmethod
-    def _is_a_size(cls, value: str | None) -> str | None:
-        MiniBatchSize.parse(value)
-        return value
+    _is_a_size = field_validator("mini_batch_size")(checked_size)
 
 
 class V2Step(V2Parallel):

@@ -102,10 +102,7 @@ class Input(Strict):
     model: Literal["", "custom_model", "mlflow_model", "triton_model"] = ""
     """The kind of model that this is; empty if it is none."""
 
-    @field_validator("path")
-    @classmethod
-    def _reachable(cls, value: str) -> str:
-        return checked_path(value)
+    _reachable = field_validator("path")(checked_path)
 
     @model_validator(mode="after")
     def _mode_fits(self) -> Self:
@@ -198,15 +195,12 @@ class Output(Strict):
     has_artifacts: bool = False
     """True if what a command writes to `outputs` of its working folder is in this folder, below `outputs`."""
 
+    _plain_file_name = field_validator("file_name")(checked_file_name)
+
     @field_validator("path")
     @classmethod
     def _reachable(cls, value: str) -> str:
         return checked_path(value, is_written=True)
-
-    @field_validator("file_name")
-    @classmethod
-    def _plain_file_name(cls, value: str) -> str:
-        return checked_file_name(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +248,16 @@ class MiniBatchSize:
         if number > _MAX_SIZE:
             raise ValueError(f"must be less than or equal to {_MAX_SIZE}")
         return cls(number, "rows" if size["rows"] else "bytes" if size["suffix"] else "plain")
+
+
+def checked_size(value: Any) -> Any:
+    """The size of mini-batches, unchanged.
+
+    Raises:
+        ValueError: it is none.
+    """
+    MiniBatchSize.parse(value)
+    return value
 
 
 def size_meant(text: str) -> str:

@@ -18,26 +18,6 @@ _URL: Final = re.compile(
 _LAST_PORT: Final = 65535
 
 
-class Notify(Strict):
-    """The request that is sent when the job has ended."""
-
-    url: str = Field(max_length=2048)
-    """`https://` or `http://`, without credentials."""
-    secret: str = Field(default="", pattern=rf"{_NAME}|^$")
-    """Name of the key that signs the request: the file `webhooks/HOST/NAME` in the masters' folder of secrets, for the
-    host of the URL. Not signed when empty."""
-
-    @field_validator("url")
-    @classmethod
-    def _of_the_web(cls, value: str) -> str:
-        return checked_url(value)
-
-
-def plain_notify(value: object) -> object:
-    """The field as a mapping, if it was given as a URL alone."""
-    return {"url": value} if isinstance(value, str) else value
-
-
 def checked_url(value: str) -> str:
     """The URL, if a notice may be sent there as far as one can tell without asking for its address.
 
@@ -55,3 +35,20 @@ def checked_url(value: str) -> str:
     if is_literal_of(host, Reach.MACHINE):
         raise ValueError(f"{host} is an address that no notice is sent to")
     return value
+
+
+class Notify(Strict):
+    """The request that is sent when the job has ended."""
+
+    url: str = Field(max_length=2048)
+    """`https://` or `http://`, without credentials."""
+    secret: str = Field(default="", pattern=rf"{_NAME}|^$")
+    """Name of the key that signs the request: the file `webhooks/HOST/NAME` in the masters' folder of secrets, for the
+    host of the URL. Not signed when empty."""
+
+    _of_the_web = field_validator("url")(checked_url)
+
+
+def plain_notify(value: object) -> object:
+    """The field as a mapping, if it was given as a URL alone."""
+    return {"url": value} if isinstance(value, str) else value

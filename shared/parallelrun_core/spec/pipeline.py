@@ -158,10 +158,7 @@ class PipelineSpec(Deferred):
             raise InvalidInput.at("", "a pipeline is a mapping of settings")
         return validated(cls, document, problem_of=problem_of)
 
-    @field_validator("notify", mode="before")
-    @classmethod
-    def _plain_notify(cls, value: object) -> object:
-        return plain_notify(value)
+    _plain_notify = field_validator("notify", mode="before")(plain_notify)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
