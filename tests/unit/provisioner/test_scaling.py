@@ -73,7 +73,7 @@ def test_what_is_over_is_removed_and_what_never_came_has_failed() -> None:
         node(3, NodePhase.STARTING, -1000.0), node(4, NodePhase.ASKED, 0.0), node(5, NodePhase.ASKED, 99.0),
     ]  # fmt: skip
     done = decided(0, nodes)
-    assert (done.remove, done.failed, done.forget) == (("n-0", "n-1", "n-3"), ("n-3",), ("n-4",))
+    assert (done.remove, done.forget) == (("n-0", "n-1", "n-3"), ("n-4",))
 
 
 def test_a_node_that_ends_soon_is_replaced_before_it_does() -> None:

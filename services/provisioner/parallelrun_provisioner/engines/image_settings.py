@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+from typing import ClassVar, NamedTuple
+
+from pydantic import field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from parallelrun_provisioner.engines.interface import LaunchRefused
 from parallelrun_provisioner.policy.images import is_allowed
+
+
+class Mount(NamedTuple):
+    """A volume, by its name or its claim, or a folder of the host, in a node."""
+
+    source: str
+    target: str
+    is_read_only: bool
+
+    @property
+    def kind(self) -> str:
+        """`bind` for a folder of the host, else `volume`."""
+        return "bind" if self.source.startswith("/") else "volume"
 
 
 class ImageSettings(BaseSettings):
     """The images of nodes; lists have ',' between their entries."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
+    mount_words: ClassVar[str]
+    """An entry of `volumes`, for messages: what it is called, with examples."""
 
     image: str = "parallelrun-agent"
     """The image of nodes whose compute names none."""
@@ -18,24 +37,59 @@ class ImageSettings(BaseSettings):
     """Images that computes and jobs may name besides, as patterns such as `registry.example.org/team/*`: `*` stands for
     one part of a path, `**` for any number; without a host, they are Docker Hub's. Who makes an image that is a node
     can do there what its agent can: allow only those that you trust."""
+    kit: str = ""
+    redis_secret: str = ""
+    volumes: str = ""
 
-    def allows(self, image: str) -> bool:
-        """Return whether nodes may be of this image."""
-        return image == self.image or is_allowed(image, words(self.images))
+    @field_validator("volumes")
+    @classmethod
+    def _are_mounts(cls, value: str) -> str:
+        for entry in words(value):
+            cls._mount(entry)
+        return value
+
+    @property
+    def mounts(self) -> list[Mount]:
+        return [self._mount(entry) for entry in words(self.volumes)]
+
+    @classmethod
+    def _mount(cls, text: str) -> Mount:
+        """Read `SOURCE:TARGET` or `SOURCE:TARGET:ro`. Raises ValueError: it is neither."""
+        source, target, mode = [*text.split(":"), "", ""][:3]
+        if text.count(":") > 2 or not source or not target.startswith("/") or mode not in ("", "ro", "rw"):
+            raise ValueError(f"{text!r} is no {cls.mount_words}")
+        return Mount(source, target, mode == "ro")
+
+    def allowed(self, image: str) -> str:
+        """The image, or that of nodes whose compute names none. Raises LaunchRefused: nodes may not be of it."""
+        image = image or self.image
+        if image != self.image and not is_allowed(image, words(self.images)):
+            raise LaunchRefused(
+                f"the image {image!r} is not among those that nodes may have: the operator of the provisioner names "
+                f"them in {self._variable('images')}"
+            )
+        return image
+
+    def check_kit(self, job_image: str) -> None:
+        """Raises LaunchRefused: a job has named an image, and the operator has no agent for nodes of other images."""
+        if job_image and not self.kit:
+            raise LaunchRefused(
+                "jobs can't name images here: the operator of the provisioner names an image with the agent for them "
+                f"in {self._variable('kit')}"
+            )
+
+    def check_secret(self, agent_secret: str, holder: str) -> None:
+        """Raises LaunchRefused: agents need a password for Redis, and the operator has not said what holds it."""
+        if agent_secret and not self.redis_secret:
+            raise LaunchRefused(
+                f"agents need a password for Redis: the operator of the provisioner names {holder} that has it in "
+                f"{self._variable('redis_secret')}"
+            )
+
+    def _variable(self, field: str) -> str:
+        return f"{self.model_config['env_prefix']}{field}".upper()
 
 
 def words(text: str) -> list[str]:
     """The entries of a list."""
     return [word.strip() for word in text.split(",") if word.strip()]
-
-
-def parsed_mount(text: str, noun: str, examples: str) -> tuple[str, str, bool]:
-    """Return source, target, and whether it is read-only, of `SOURCE:TARGET` or `SOURCE:TARGET:ro`.
-
-    Raises:
-        ValueError: it is neither.
-    """
-    source, target, mode = [*text.split(":"), "", ""][:3]
-    if text.count(":") > 2 or not source or not target.startswith("/") or mode not in ("", "ro", "rw"):
-        raise ValueError(f"{text!r} is no {noun}, such as {examples}")
-    return source, target, mode == "ro"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -9,12 +10,14 @@ from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
 from parallelrun_core.computes.launch import Launch
+from parallelrun_core.untrusted.sanitize import in_one_line
 
 KIT: Final = "/opt/parallelrun"
 """The folder of the agent that is brought along to nodes of images that aren't ours.
 `deploy/kit/assemble.py` makes it for this place, and it must be there."""
 # -I: nothing that an image sets for its own Python, by variables or files, has a say in the agent's.
 PROGRAM: Final = (f"{KIT}/venv/bin/python", "-I", "-m", "parallelrun_agent.main")
+_LOG_BYTES: Final = 2048
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,3 +139,13 @@ class BuildsImages(Protocol):
         Raises:
             EngineError: unknown.
         """
+
+
+def end_of_log(path: Path) -> str:
+    """The last words in the log of a node, for people; empty: there are none."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _LOG_BYTES))
+            return in_one_line(file.read().decode(errors="replace"))[-500:]
+    except OSError:
+        return ""

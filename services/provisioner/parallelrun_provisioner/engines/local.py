@@ -22,12 +22,16 @@ from typing import Final
 from parallelrun_core.computes.kinds.local import LocalCompute
 from parallelrun_core.computes.launch import Launch
 from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER
-from parallelrun_core.untrusted.sanitize import in_one_line
-from parallelrun_provisioner.engines.interface import EngineEnvironment, EngineNode, LaunchRefused, NodeStanding
+from parallelrun_provisioner.engines.interface import (
+    EngineEnvironment,
+    EngineNode,
+    LaunchRefused,
+    NodeStanding,
+    end_of_log,
+)
 
 _PATIENCE_S: Final = 60.0
 """How long an agent may take to end after SIGTERM."""
-_LOG_BYTES: Final = 2048
 _OWN: Final = (
     "PARALLELRUN_REDIS_SECRET", "PARALLELRUN_REDIS_SECRET_FILE", "PARALLELRUN_AGENT_SECRET",
     "PARALLELRUN_AGENT_SECRET_FILE", "PARALLELRUN_NODE_REDIS_URL", "PARALLELRUN_HEALTH_PORT",
@@ -130,16 +134,11 @@ class LocalEngine:
         child = self._children.get(each)
         code = child.poll() if child is not None else None
         return EngineNode(
-            launch_id=each, standing=NodeStanding.ENDED, exit_code=code, words=self._end_of_log(each) if code else ""
+            launch_id=each,
+            standing=NodeStanding.ENDED,
+            exit_code=code,
+            words=end_of_log(self._log(each)) if code else "",
         )
-
-    def _end_of_log(self, each: str) -> str:
-        try:
-            with self._log(each).open("rb") as file:
-                file.seek(max(0, file.seek(0, os.SEEK_END) - _LOG_BYTES))
-                return in_one_line(file.read().decode(errors="replace"))[-500:]
-        except OSError:
-            return ""
 
     def _forget(self, path: Path) -> None:
         """Remove what is left of a node that has ended."""

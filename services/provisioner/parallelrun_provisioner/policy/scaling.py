@@ -87,8 +87,6 @@ class ScalingActions:
     """Launches that have not started, and are not needed any more."""
     remove: tuple[str, ...] = ()
     """Over: end what is left of them."""
-    failed: tuple[str, ...] = ()
-    """Launches among these that never came, though nobody has taken them back."""
     forget: tuple[str, ...] = ()
     """Asked for, and not there: nothing came of it."""
     wanted: int = 0
@@ -112,7 +110,8 @@ def moves(
         paused: shapes of which launches have failed, and how many may be asked for now. Others have the room.
     """
     forget = tuple(node.id for node in nodes if node.life is NodePhase.ASKED and now - node.since > MISSING_S)
-    remove, failed = _over(nodes, now)
+    longest = {NodePhase.ENDED: -1.0, NodePhase.LEFT: LEFT_S, NodePhase.LOST: LOST_S, NodePhase.STARTING: START_S}
+    remove = tuple(node.id for node in nodes if node.life in longest and now - node.since > longest[node.life])
     alive = [node for node in nodes if node.life is not NodePhase.ENDED and node.id not in forget]
     supply = [node for node in alive if node.life in _SUPPLY and node.id not in remove]
     lasting = [node for node in supply if _lasts(node, now)]
@@ -131,14 +130,15 @@ def moves(
         launch += [shape] * max(0, missing)
         # What ends soon makes nobody superfluous who is there in its place.
         if (surplus := len(stay) - count) > 0:
-            early = sorted((node for node in stay if node.life is NodePhase.PENDING), key=_age)[-surplus:]
+            pending = (node for node in stay if node.life is NodePhase.PENDING)
+            early = sorted(pending, key=lambda node: node.since)[-surplus:]
             withdraw += [node.id for node in early]
             drain += [node.id for node in _idle(stay, limits, now)[: surplus - len(early)]]
         drain += [node.id for node in _idle(end_soon, limits, now)[: max(0, len(stay) + len(end_soon) - count)]]
     hoped = {shape: min(count, had.get(shape, count)) for shape, count in targets.items()}
     drain += _in_the_way(hoped, lasting, {*drain, *withdraw}, limits.most - len(alive))
     return ScalingActions(
-        launch=tuple(launch), drain=tuple(drain), withdraw=tuple(withdraw), remove=remove, failed=failed, forget=forget,
+        launch=tuple(launch), drain=tuple(drain), withdraw=tuple(withdraw), remove=remove, forget=forget,
         wanted=sum(_wanted(demand, limits, {}).values()),
     )  # fmt: skip
 
@@ -191,19 +191,8 @@ def _shapes(targets: Mapping[Shape, int], supply: Iterable[PoolNode]) -> list[Sh
     return list(dict.fromkeys([*targets, *(node.shape for node in supply)]))
 
 
-def _over(nodes: Iterable[PoolNode], now: float) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The nodes of which the rest is to be removed, and those of them that have failed to come."""
-    longest = {NodePhase.ENDED: -1.0, NodePhase.LEFT: LEFT_S, NodePhase.LOST: LOST_S, NodePhase.STARTING: START_S}
-    over = [node for node in nodes if node.life in longest and now - node.since > longest[node.life]]
-    return tuple(node.id for node in over), tuple(node.id for node in over if node.life is NodePhase.STARTING)
-
-
 def _lasts(node: PoolNode, now: float) -> bool:
     return node.ends_at is None or node.ends_at - now > REPLACE_S
-
-
-def _age(node: PoolNode) -> float:
-    return node.since
 
 
 def _idle(nodes: Iterable[PoolNode], limits: ScalingLimits, now: float) -> list[PoolNode]:

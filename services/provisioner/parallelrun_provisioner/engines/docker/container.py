@@ -19,8 +19,8 @@ from parallelrun_provisioner.engines.docker.node import (
     program,
     seen,
 )
-from parallelrun_provisioner.engines.docker.settings import DockerSettings, Mount
-from parallelrun_provisioner.engines.image_settings import words
+from parallelrun_provisioner.engines.docker.settings import DockerSettings
+from parallelrun_provisioner.engines.image_settings import Mount, words
 
 _SECRET: Final = "/secret"  # noqa: S105 - where it is, not what it is
 _LEAST_MEMORY_BYTES: Final = 6 << 20

@@ -73,11 +73,7 @@ class DockerEngine:
             return self._builds.go_on(client, jobs_by_image)
 
     def _container(self, launch: Launch) -> dict[str, Any]:
-        if self._surroundings.agent_secret and not self._settings.redis_secret:
-            raise LaunchRefused(
-                "agents need a password for Redis: the operator of the provisioner names the volume that has it in "
-                "PARALLELRUN_DOCKER_REDIS_SECRET"
-            )
+        self._settings.check_secret(self._surroundings.agent_secret, "the volume")
         built = self._builds.tag(launch.shape.image)
         return container(self._compute, self._settings, self._surroundings.cluster, launch, built)
 

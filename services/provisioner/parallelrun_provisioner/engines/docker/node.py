@@ -9,7 +9,8 @@ from typing import Any, Final
 from parallelrun_core.computes.containers import Containers
 from parallelrun_core.computes.launch import Launch
 from parallelrun_core.names.computes import built_image_of
-from parallelrun_provisioner.engines.docker.settings import DockerSettings, Mount
+from parallelrun_provisioner.engines.docker.settings import DockerSettings
+from parallelrun_provisioner.engines.image_settings import Mount
 from parallelrun_provisioner.engines.interface import KIT, PROGRAM, LaunchRefused
 
 CLUSTER: Final = "parallelrun.cluster"
@@ -46,22 +47,12 @@ def image_of(compute: Containers, settings: DockerSettings, launch: Launch, buil
         LaunchRefused: the operator doesn't allow it, or has none with an agent for nodes of other images; or it was to
             be built, and is not there.
     """
-    if launch.shape.image and not settings.kit:
-        raise LaunchRefused(
-            "jobs can't name images here: the operator of the provisioner names an image with the agent for them in "
-            "PARALLELRUN_DOCKER_KIT"
-        )
+    settings.check_kit(launch.shape.image)
     if built_image_of(launch.shape.image):
         if not built:
             raise LaunchRefused("its image is not built")
         return built
-    image = launch.shape.image or compute.image or settings.image
-    if not settings.allows(image):
-        raise LaunchRefused(
-            f"the image {image!r} is not among those that nodes may have: the operator of the provisioner names them "
-            "in PARALLELRUN_DOCKER_IMAGES"
-        )
-    return image
+    return settings.allowed(launch.shape.image or compute.image)
 
 
 def environment(compute: Containers, settings: DockerSettings, launch: Launch, secret: str) -> dict[str, str]:

@@ -7,44 +7,23 @@ an agent, which may read the volume of all jobs.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar
 
-from pydantic import Field, field_validator
+from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
 from parallelrun_core.code.dockerfile_check import reach_of_registry, registry_host
 from parallelrun_core.untrusted.addresses import Reach
 from parallelrun_core.untrusted.connecting import looked_up_reach
-from parallelrun_provisioner.engines.image_settings import ImageSettings, parsed_mount, words
+from parallelrun_provisioner.engines.image_settings import ImageSettings, words
 from parallelrun_provisioner.policy.images import is_allowed
-
-
-class Mount(NamedTuple):
-    """A volume, or a folder of the host, in a node."""
-
-    source: str
-    target: str
-    is_read_only: bool
-
-    @property
-    def kind(self) -> str:
-        """`bind` for a folder of the host, else `volume`."""
-        return "bind" if self.source.startswith("/") else "volume"
-
-    @classmethod
-    def parse(cls, text: str) -> Mount:
-        """Parse `SOURCE:TARGET`, or `SOURCE:TARGET:ro`.
-
-        Raises:
-            ValueError: it is neither.
-        """
-        return cls(*parsed_mount(text, "volume", "data:/data or /srv/inputs:/inputs:ro"))
 
 
 class DockerSettings(ImageSettings):
     """Settings of the provisioner for the engines `docker` and `swarm`; lists have ',' between their entries."""
 
     model_config = SettingsConfigDict(env_prefix="PARALLELRUN_DOCKER_")
+    mount_words: ClassVar[str] = "volume, such as data:/data or /srv/inputs:/inputs:ro"
 
     builds: bool = False
     """True if images may be built for jobs, by Dockerfiles of theirs: of whatever their makers want, as above."""
@@ -86,13 +65,6 @@ class DockerSettings(ImageSettings):
     """Folder with a file for each registry that asks for a password: JSON with `username` and `password`, and with
     `host` (such as `registry.example.org:5000`), unless the file is named like the host. No other host gets them."""
 
-    @field_validator("volumes")
-    @classmethod
-    def _mounts(cls, value: str) -> str:
-        for each in words(value):
-            Mount.parse(each)
-        return value
-
     def builds_on(self, image: str) -> bool:
         """Return whether a Dockerfile of a job may name this image. Without a list, the name of its registry is looked
         up."""
@@ -109,7 +81,3 @@ class DockerSettings(ImageSettings):
     def is_kit_a_folder(self) -> bool:
         """Return whether somebody has put the agent for other images where nodes can have it."""
         return self.kit.startswith("/")
-
-    @property
-    def mounts(self) -> list[Mount]:
-        return [Mount.parse(each) for each in words(self.volumes)]

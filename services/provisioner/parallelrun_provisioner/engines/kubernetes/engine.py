@@ -9,7 +9,7 @@ import yaml
 
 from parallelrun_core.computes.kinds.kubernetes import KubernetesCompute
 from parallelrun_core.computes.launch import Launch, compute_of
-from parallelrun_provisioner.engines.interface import EngineEnvironment, EngineNode, LaunchRefused
+from parallelrun_provisioner.engines.interface import EngineEnvironment, EngineNode
 from parallelrun_provisioner.engines.kubernetes.access import from_file, mounted
 from parallelrun_provisioner.engines.kubernetes.api import Api
 from parallelrun_provisioner.engines.kubernetes.listing import node_of
@@ -68,9 +68,5 @@ class KubernetesEngine:
         return self._known
 
     def _manifest(self, launch: Launch, owner_uid: str = "") -> dict[str, Any]:
-        if self._around.agent_secret and not self._settings.redis_secret:
-            raise LaunchRefused(
-                "agents need a password for Redis: the operator of the provisioner names the Secret that has it in "
-                "PARALLELRUN_KUBERNETES_REDIS_SECRET"
-            )
+        self._settings.check_secret(self._around.agent_secret, "the Secret")
         return manifest(self._compute, self._settings, self._around.cluster, launch, owner_uid)

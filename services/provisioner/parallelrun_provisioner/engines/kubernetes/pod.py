@@ -12,7 +12,7 @@ from typing import Any, Final
 from parallelrun_core.computes.kinds.kubernetes import KubernetesCompute, Placement
 from parallelrun_core.computes.launch import Launch
 from parallelrun_provisioner.engines.image_settings import words
-from parallelrun_provisioner.engines.interface import KIT, PROGRAM, LaunchRefused
+from parallelrun_provisioner.engines.interface import KIT, PROGRAM
 from parallelrun_provisioner.engines.kubernetes.settings import KubernetesSettings
 
 CLUSTER: Final = "parallelrun.io/cluster"
@@ -93,18 +93,8 @@ def image_of(compute: KubernetesCompute, settings: KubernetesSettings, launch: L
     Raises:
         LaunchRefused: the operator doesn't allow it, or has none with an agent for nodes of other images.
     """
-    if launch.shape.image and not settings.kit:
-        raise LaunchRefused(
-            "jobs can't name images here: the operator of the provisioner names an image with the agent for them in "
-            "PARALLELRUN_KUBERNETES_KIT"
-        )
-    image = launch.shape.image or compute.image or settings.image
-    if not settings.allows(image):
-        raise LaunchRefused(
-            f"the image {image!r} is not among those that nodes may have: the operator of the provisioner names them "
-            "in PARALLELRUN_KUBERNETES_IMAGES"
-        )
-    return image
+    settings.check_kit(launch.shape.image)
+    return settings.allowed(launch.shape.image or compute.image)
 
 
 def _agent(
@@ -193,8 +183,8 @@ def _volumes(
     if launch.shape.image:
         volume, mount = _volume(_KIT, KIT, emptyDir={})
         volumes.append((volume, {**mount, "readOnly": True}))
-    for number, claim in enumerate(settings.claims):
-        volume, mount = _volume(f"claim-{number}", claim.target, persistentVolumeClaim={"claimName": claim.name})
+    for number, claim in enumerate(settings.mounts):
+        volume, mount = _volume(f"claim-{number}", claim.target, persistentVolumeClaim={"claimName": claim.source})
         volumes.append((volume, {**mount, "readOnly": True} if claim.is_read_only else mount))
     return volumes
 

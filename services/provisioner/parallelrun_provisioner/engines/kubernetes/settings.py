@@ -3,35 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
-from parallelrun_provisioner.engines.image_settings import ImageSettings, parsed_mount, words
-
-
-class VolumeClaim(NamedTuple):
-    """A volume, by its claim, in a node."""
-
-    name: str
-    target: str
-    is_read_only: bool
-
-    @classmethod
-    def parse(cls, text: str) -> VolumeClaim:
-        """Parse `CLAIM:TARGET`, or `CLAIM:TARGET:ro`.
-
-        Raises:
-            ValueError: it is neither.
-        """
-        return cls(*parsed_mount(text, "claim", "parallelrun-data:/data or inputs:/inputs:ro"))
+from parallelrun_provisioner.engines.image_settings import ImageSettings
 
 
 class KubernetesSettings(ImageSettings):
     """Settings of the provisioner for the engine `kubernetes`; lists have ',' between their entries."""
 
     model_config = SettingsConfigDict(env_prefix="PARALLELRUN_KUBERNETES_")
+    mount_words: ClassVar[str] = "claim, such as parallelrun-data:/data or inputs:/inputs:ro"
 
     kubeconfig: Path | None = None
     """File that says where the API is; the service account that is mounted into the provisioner's Pod when not set."""
@@ -59,14 +43,3 @@ class KubernetesSettings(ImageSettings):
     user: str = Field(default="10001:10001", pattern=r"^\d+:\d+$")
     """User and group of the nodes: agents and workers, who own the volumes. 0:0, root without its rights, is for
     volumes that belong to root."""
-
-    @field_validator("volumes")
-    @classmethod
-    def _claims(cls, value: str) -> str:
-        for each in words(value):
-            VolumeClaim.parse(each)
-        return value
-
-    @property
-    def claims(self) -> list[VolumeClaim]:
-        return [VolumeClaim.parse(each) for each in words(self.volumes)]

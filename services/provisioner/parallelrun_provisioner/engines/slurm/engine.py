@@ -15,13 +15,13 @@ from parallelrun_core.computes.kinds.slurm import SlurmCompute
 from parallelrun_core.computes.launch import Launch
 from parallelrun_core.durable_files import replace_file
 from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER
-from parallelrun_core.untrusted.sanitize import in_one_line
 from parallelrun_provisioner.engines.interface import (
     EngineEnvironment,
     EngineError,
     EngineNode,
     LaunchRefused,
     NodeStanding,
+    end_of_log,
 )
 from parallelrun_provisioner.engines.slurm import batch
 from parallelrun_provisioner.engines.slurm.commands import SlurmCommandFailed, run
@@ -31,7 +31,6 @@ from parallelrun_provisioner.engines.slurm.words import may_pass
 _PATIENCE_S: Final = 60.0
 """How long an agent may take to end after SIGTERM; then Slurm ends all that is in its job."""
 _AT_ONCE: Final = 200
-_LOG_BYTES: Final = 2048
 _LOGS_KEPT_S: Final = 7 * 86_400.0
 
 
@@ -72,7 +71,7 @@ class SlurmEngine:
         live = {job.id for job in jobs if job.standing is not NodeStanding.ENDED}
         self._told_at = {number: at for number, at in self._told_at.items() if number in live}
         failed = {job.name for job in jobs if job.state == "FAILED"}
-        self._logs = {name: self._logs.get(name) or self._end_of_log(name) for name in failed}
+        self._logs = {name: self._logs.get(name) or end_of_log(self._folder / f"{name}.log") for name in failed}
         return [self._with_log(node) for node in nodes_of(jobs)]
 
     def terminate(self, launch_ids: Collection[str]) -> None:
@@ -136,11 +135,3 @@ class SlurmEngine:
     def _with_log(self, node: EngineNode) -> EngineNode:
         end = self._logs.get(node.launch_id, "") if node.standing is NodeStanding.ENDED else ""
         return replace(node, words=f"{node.words}; the end of its log: {end}") if end else node
-
-    def _end_of_log(self, name: str) -> str:
-        try:
-            with (self._folder / f"{name}.log").open("rb") as file:
-                file.seek(max(0, file.seek(0, os.SEEK_END) - _LOG_BYTES))
-                return in_one_line(file.read().decode(errors="replace"))[-500:]
-        except OSError:
-            return ""  # it has not begun to write

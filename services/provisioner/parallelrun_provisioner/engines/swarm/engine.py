@@ -55,11 +55,7 @@ class SwarmEngine:
                     raise LaunchRefused(words_of(error)) from error
 
     def _service(self, launch: Launch, secret_id: str = "") -> dict[str, Any]:
-        if self._surroundings.agent_secret and not self._settings.redis_secret:
-            raise LaunchRefused(
-                "agents need a password for Redis: the operator of the provisioner names the swarm's secret that has "
-                "it in PARALLELRUN_DOCKER_REDIS_SECRET"
-            )
+        self._settings.check_secret(self._surroundings.agent_secret, "the swarm's secret")
         return service(self._compute, self._settings, self._surroundings.cluster, launch, secret_id)
 
     def nodes(self) -> Sequence[EngineNode]:
