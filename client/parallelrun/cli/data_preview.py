@@ -15,7 +15,7 @@ from parallelrun.progress.text import clean
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from parallelrun_core.checks.data_preview import InputPreview
+    from parallelrun_core.answers.drafts import InputPreview
     from parallelrun_core.spec import JobSpec
 
 _TABLE_FILE: Final = "MLTable"
@@ -106,9 +106,9 @@ def _table_lines(input_preview: InputPreview) -> Iterator[str]:
     if input_preview.sampled_from:
         others = f" and {len(input_preview.sampled_from) - 1:,} more" if len(input_preview.sampled_from) > 1 else ""
         yield f"  types from the first rows of {input_preview.sampled_from[0]}{others}:"
-    yield from (f"    {column['name']}: {column['type']}" for column in input_preview.columns)
+    yield from (f"    {column.name}: {column.type}" for column in input_preview.columns)
     if input_preview.rows:
-        names = [column["name"] for column in input_preview.columns]
+        names = [column.name for column in input_preview.columns]
         table = [names, *([_cell(row.get(name)) for name in names] for row in input_preview.rows)]
         widths = [min(40, max(len(row[at]) for row in table)) for at in range(len(names))]
         for row in table:

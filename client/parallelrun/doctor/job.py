@@ -88,7 +88,7 @@ def rows(place: Place) -> Iterator[Finding]:
         for each in previews:
             name = f"{_of(path)}input {each.name}"
             if each.columns:
-                columns = ", ".join(f"{column['name']} ({column['type']})" for column in each.columns[:_MOST_COLUMNS])
+                columns = ", ".join(f"{column.name} ({column.type})" for column in each.columns[:_MOST_COLUMNS])
                 more = f" and {len(each.columns) - _MOST_COLUMNS:,} more" if len(each.columns) > _MOST_COLUMNS else ""
                 yield ok(f"{name}: {columns}{more}")
             for text in each.warnings:

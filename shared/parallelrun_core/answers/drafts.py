@@ -16,7 +16,7 @@ class PreviewColumn(Answer, kw_only=True, frozen=True):
     """The type in the DataFrame that `run()` gets, as pandas names it."""
 
 
-class InputPreview(Answer, kw_only=True, frozen=True):
+class InputPreview(Answer, kw_only=True, frozen=False):  # type: ignore[misc]  # it is filled while the input is read
     """The preview of one input: what `run()` would get of it."""
 
     name: str
@@ -47,7 +47,7 @@ class InputPreview(Answer, kw_only=True, frozen=True):
     """Why the input, or a part of it, can't be read."""
 
 
-class OutputTable(InputPreview, kw_only=True, frozen=True):
+class OutputTable(InputPreview, kw_only=True, frozen=False):  # type: ignore[misc]  # as the one that it extends
     """The first rows of an output, as a job that reads it would get them."""
 
     total_rows: int | None = None

@@ -12,11 +12,11 @@ from typing import Any, Final
 
 import msgspec
 
+from parallelrun_core.answers.drafts import InputPreview
 from parallelrun_core.errors import Unavailable
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage.path_rule import PathRule, Places
 
-MOST_ROWS: Final = 10_000
 _WAIT_S: Final = 120.0
 
 
@@ -48,38 +48,6 @@ class PreviewRequest(msgspec.Struct, kw_only=True, frozen=True):
     """Find out how files are read that have no read step."""
     bounds: Bounds | None = None
     """None: whoever asks may read what this user may read."""
-
-
-class InputPreview(msgspec.Struct, kw_only=True):
-    """The preview of one input before anything runs."""
-
-    name: str
-    path: str
-    kind: str = "files"
-    """`files`: run() gets paths; otherwise the kind of table of which it gets rows."""
-    read: dict[str, Any] | None = None
-    """The read step that was found out; None if the job has one, or the files look like no table."""
-    files: int = 0
-    """Files that were listed."""
-    mini_batches: int = 0
-    """Mini-batches that these are cut into: of the size that the job gives, or else of the usual one."""
-    is_complete: bool = False
-    """All files were listed; otherwise there are more."""
-    first_files: list[str] = []
-    """Paths of the first files."""
-    columns: list[dict[str, str]] = []
-    """`name` and `type` of each column."""
-    rows: list[dict[str, str | None]] = []
-    """The first rows, each value as Python writes it; None is null."""
-    sampled_from: list[str] = []
-    """Files whose first rows have decided on the types of the columns."""
-    encodings: dict[str, int] = {}
-    """Number of the first files in each encoding."""
-    compressions: dict[str, int] = {}
-    """Number of the first files with each compression."""
-    warnings: list[str] = []
-    errors: list[str] = []
-    """Why the input, or a part of it, can't be read."""
 
 
 def preview(

@@ -11,12 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
-import msgspec
 import pytest
 
 from parallelrun.cli import main
-from parallelrun_core.answers.drafts import InputPreview
-from parallelrun_core.checks import data_preview
 from tests.integration.api.conftest import Site
 from tests.integration.api.server import ApiServer
 from tests.integration.test_files_of_the_world import EXACT
@@ -33,11 +30,6 @@ def shown(api: httpx.Client, document: dict[str, Any], **params: Any) -> dict[st
     (item,) = answer.json()["items"]
     found: dict[str, Any] = item
     return found
-
-
-def test_preview_has_the_fields_that_readers_of_data_know() -> None:
-    fields = {field.name for field in msgspec.structs.fields(data_preview.InputPreview)}
-    assert set(InputPreview.__struct_fields__) == fields
 
 
 def test_preview_of_a_folder_has_rows_types_and_the_step_that_was_found_out(api: httpx.Client, site: Site) -> None:

@@ -19,8 +19,7 @@ from parallelrun_api.routes.files import outputs_of
 from parallelrun_api.routes.responses import JobId, document_body
 from parallelrun_api.routes.router import Operations
 from parallelrun_api.submission.upload import read_document
-from parallelrun_core.answers.drafts import DataPreview, InputPreview, JobExtent, OutputTable, PreviewColumn
-from parallelrun_core.checks import data_preview
+from parallelrun_core.answers.drafts import DataPreview, JobExtent, OutputTable
 from parallelrun_core.checks.data_preview import Bounds, preview
 from parallelrun_core.checks.extent import extent_of
 from parallelrun_core.errors import InvalidInput, NotFound
@@ -66,7 +65,7 @@ async def preview_data(
     spec, bounds = await _spec_and_bounds(request, context)
     read = partial(preview, spec, rows, guesses=guess, timeout_s=_WAIT_S, bounds=bounds)
     previews = await context.previews.run((spec.model_dump_json(), rows, guess), read)
-    return json_answer(DataPreview(items=[_answer(each) for each in previews]))
+    return json_answer(DataPreview(items=previews))
 
 
 @router.operation(
@@ -116,7 +115,7 @@ async def show_output_table(
         spec = (await run_sync(_reading, document, context.assets.names)).job
         measure = partial(extent_of, spec, timeout_s=_WAIT_S, listing_s=_LISTING_S, bounds=bounds)
         total = (await context.previews.run((spec.model_dump_json(), "plan"), measure)).rows or None
-    return json_answer(OutputTable(**msgspec.structs.asdict(_answer(table)), total_rows=total))
+    return json_answer(OutputTable(**msgspec.structs.asdict(table), total_rows=total))
 
 
 def _place_of(context: Context, job_id: str, path: str) -> tuple[Path, Places]:
@@ -180,9 +179,3 @@ def _check_near(spec: JobSpec) -> None:
             hint = "run `parallelrun data preview` on a machine that has them"
             message = "data in object stores are not shown here: the server has no credentials for them"
             raise InvalidInput.at(f"/inputs/{name}/path", message, hint)
-
-
-def _answer(input_preview: data_preview.InputPreview) -> InputPreview:
-    columns = [PreviewColumn(**column) for column in input_preview.columns]
-    fields = {name: getattr(input_preview, name) for name in InputPreview.__struct_fields__ if name != "columns"}
-    return InputPreview(**fields, columns=columns)

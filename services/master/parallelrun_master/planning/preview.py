@@ -16,8 +16,9 @@ from typing import Any, Final
 
 import msgspec
 
+from parallelrun_core.answers.drafts import InputPreview, PreviewColumn
 from parallelrun_core.azure.own_form import with_own_options
-from parallelrun_core.checks.data_preview import InputPreview, PreviewRequest
+from parallelrun_core.checks.data_preview import PreviewRequest
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.layout import Layout
 from parallelrun_core.mltable.input_plan import InputPlan, load_plans
@@ -45,7 +46,7 @@ def preview(spec: JobSpec, rows: int, *, guesses: bool = False, rule: PathRule |
         rule: which files may be listed and opened; None: any.
     """
     for name, job_input in spec.data_inputs():
-        input_preview = InputPreview(name=name, path=job_input.path)
+        input_preview = _empty(name, job_input.path)
         try:
             if guesses and not job_input.transformations and job_input.type != "mltable":
                 job_input = _with_read(job_input, input_preview, rule)  # noqa: PLW2901 - with how it is read
@@ -67,6 +68,13 @@ def preview(spec: JobSpec, rows: int, *, guesses: bool = False, rule: PathRule |
         except OSError as error:
             input_preview.errors.append(str(error))
         yield input_preview
+
+
+def _empty(name: str, path: str) -> InputPreview:
+    return InputPreview(
+        name=name, path=path, kind="files", read=None, files=0, mini_batches=0, is_complete=False, first_files=[],
+        columns=[], rows=[], sampled_from=[], encodings={}, compressions={}, warnings=[], errors=[],
+    )  # fmt: skip
 
 
 def _with_read(job_input: Input, input_preview: InputPreview, rule: PathRule | None) -> Input:
@@ -122,7 +130,8 @@ def _read_rows(
     answer = json.loads(answer_text or b"{}")
     if not answer:
         input_preview.errors.append("its first rows can't be read: the reader has ended without an answer")
-    input_preview.columns, input_preview.rows = answer.get("columns", []), answer.get("rows", [])
+    input_preview.columns = msgspec.convert(answer.get("columns", []), list[PreviewColumn])
+    input_preview.rows = answer.get("rows", [])
     input_preview.errors += answer.get("errors", [])
     input_preview.encodings = answer.get("files", {}).get("encodings", {})
     input_preview.compressions = answer.get("files", {}).get("compressions", {})
