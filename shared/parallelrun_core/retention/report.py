@@ -7,6 +7,8 @@ from typing import Final
 
 import msgspec
 
+from parallelrun_core.answers.answer import rfc3339
+from parallelrun_core.answers.retention import RemovedKind, Sweep
 from parallelrun_core.documents.schema import SCHEMA, decode, encode
 from parallelrun_core.durable_files import replace_durably
 from parallelrun_core.errors import CorruptLog, NewerSchema
@@ -16,20 +18,13 @@ from parallelrun_core.retention.rules import Rules
 _LAST: Final = "last.json"
 
 
-class Kind(msgspec.Struct, kw_only=True, frozen=True):
-    """Things of one kind that a sweep removes."""
-
-    count: int = 0
-    bytes: int = 0
-
-
 class SweepReport(msgspec.Struct, kw_only=True, frozen=True):
     """The outcome of a sweep, or of a plan for one."""
 
     schema: int = SCHEMA
     at: float
     rules: Rules
-    removed: dict[str, Kind] = {}
+    removed: dict[str, RemovedKind] = {}
     """By kind: jobs, parts, logs, snapshots, asset_files, asset_versions, steps, uploads, blobs."""
     jobs: list[str] = []
     """The jobs among them."""
@@ -58,3 +53,10 @@ def last_report(root: Path) -> SweepReport | None:
         return decode(path.read_bytes(), SweepReport, path)
     except (OSError, CorruptLog, NewerSchema):
         return None
+
+
+def sweep_of(report: SweepReport) -> Sweep:
+    """The report as the API answers it."""
+    fields = {name: getattr(report, name) for name in Sweep.__struct_fields__}
+    notices = {job_id: rfc3339(at) for job_id, at in report.notices.items()}
+    return Sweep(**{**fields, "at": rfc3339(report.at), "notices": notices})

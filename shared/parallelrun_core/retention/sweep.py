@@ -25,6 +25,7 @@ from typing import Final
 
 import msgspec
 
+from parallelrun_core.answers.retention import RemovedKind
 from parallelrun_core.durable_files import sync_folder
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER, Layout, asset_files, code_store, jobs_of, retention_of
@@ -33,7 +34,7 @@ from parallelrun_core.retention.marks import Marks
 from parallelrun_core.retention.measuring import Measured, live_logs_of, parts_of, size_of
 from parallelrun_core.retention.policy import DAY_S, LEAST_AGE_S, JobFacts, JobPlan, Unit, plan_jobs, units_of
 from parallelrun_core.retention.references import References
-from parallelrun_core.retention.report import Kind, SweepReport, write_report
+from parallelrun_core.retention.report import SweepReport, write_report
 from parallelrun_core.retention.rules import Rules
 from parallelrun_core.retention.trash import discard, list_set_aside, name_of, put_back, set_aside
 from parallelrun_core.service import failpoints
@@ -200,12 +201,10 @@ class Sweeper:
         by_id = {job.job_id: job for job in facts}
         going = [job_id for unit in jobs.remove for job_id in unit.members]
         removed = {
-            "jobs": Kind(count=len(going), bytes=sum(unit.bytes for unit in jobs.remove)),
-            "parts": Kind(
-                count=len(jobs.strip_parts), bytes=sum(by_id[job_id].parts_bytes for job_id in jobs.strip_parts)
-            ),
-            "logs": Kind(count=len(jobs.strip_logs), bytes=sum(by_id[job_id].logs_bytes for job_id in jobs.strip_logs)),
-            **{kind: Kind(count=len(paths), bytes=sum(map(size_of_any, paths))) for kind, paths in inventory.by_kind()},
+            "jobs": (len(going), sum(unit.bytes for unit in jobs.remove)),
+            "parts": (len(jobs.strip_parts), sum(by_id[job_id].parts_bytes for job_id in jobs.strip_parts)),
+            "logs": (len(jobs.strip_logs), sum(by_id[job_id].logs_bytes for job_id in jobs.strip_logs)),
+            **{kind: (len(paths), sum(map(size_of_any, paths))) for kind, paths in inventory.by_kind()},
         }
         notices = {notice.unit: notice.removed_at for notice in jobs.notices} | {
             unit.name: unit.noticed + self.rules.notice_days * DAY_S
@@ -213,8 +212,9 @@ class Sweeper:
             if unit.noticed and unit.name not in jobs.withdrawn and unit not in jobs.remove
         }
         return SweepReport(
-            at=now, rules=self.rules, removed={kind: each for kind, each in removed.items() if each.count},
-            jobs=going, notices=notices, references=dict(jobs.references), problem=jobs.problem, is_applied=is_applied,
+            at=now, rules=self.rules, jobs=going,
+            removed={kind: RemovedKind(count=count, bytes=size) for kind, (count, size) in removed.items() if count},
+            notices=notices, references=dict(jobs.references), problem=jobs.problem, is_applied=is_applied,
         )  # fmt: skip
 
 

@@ -8,6 +8,8 @@ from typing import Final
 
 import msgspec
 
+from parallelrun_core.answers.answer import rfc3339
+from parallelrun_core.answers.retention import ClusterUsage, JobUsage
 from parallelrun_core.layout import (
     asset_files,
     asset_store,
@@ -19,40 +21,19 @@ from parallelrun_core.layout import (
 )
 from parallelrun_core.retention.measuring import Measured, size_of
 from parallelrun_core.retention.policy import units_of
+from parallelrun_core.retention.report import last_report, sweep_of
+from parallelrun_core.retention.requests import rules_of
 
 _LARGEST: Final = 20
 
 
-class JobSize(msgspec.Struct, kw_only=True, frozen=True):
-    """The room that a job takes, or a pipeline with its steps."""
-
-    job_id: str
-    bytes: int
-    jobs: int
-    """Number of jobs: itself, and those of its steps."""
-    ended: float
-    """0: it has not ended."""
-
-
-class RootUsage(msgspec.Struct, kw_only=True, frozen=True):
-    """The room that a root folder takes, in bytes."""
-
-    free_bytes: int
-    total_bytes: int
-    jobs: int
-    """Number of jobs, those of steps included."""
-    bytes: dict[str, int]
-    """By kind: jobs, of which parts and logs, then snapshots, asset_files, assets, steps, uploads, blobs."""
-    largest: list[JobSize]
-
-
-def usage_of(root: Path) -> RootUsage:
+def usage_of(root: Path) -> ClusterUsage:
     """Measure a root folder. Reads the names and sizes of all its files; what was measured of ended jobs by the last
     sweep counts."""
     facts = Measured(root, retention_of(root)).facts()
-    disk = shutil.disk_usage(root)
+    disk, rules, last = shutil.disk_usage(root), rules_of(root), last_report(root)
     units = sorted(units_of(facts).values(), key=lambda unit: unit.bytes, reverse=True)
-    return RootUsage(
+    return ClusterUsage(
         free_bytes=disk.free,
         total_bytes=disk.total,
         jobs=len(facts),
@@ -68,7 +49,14 @@ def usage_of(root: Path) -> RootUsage:
             "blobs": size_of(blobstore_of(root)),
         },
         largest=[
-            JobSize(job_id=unit.name, bytes=unit.bytes, jobs=len(unit.members), ended=unit.ended)
+            JobUsage(
+                job=unit.name,
+                bytes=unit.bytes,
+                jobs=len(unit.members),
+                ended=rfc3339(unit.ended) if unit.ended else None,
+            )
             for unit in units[:_LARGEST]
         ],
+        rules=msgspec.structs.asdict(rules) if rules is not None else {},
+        last_sweep=sweep_of(last) if last is not None else None,
     )

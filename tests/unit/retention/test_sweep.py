@@ -264,7 +264,7 @@ def test_a_plan_for_a_sweep_changes_nothing(root: Root) -> None:
 def test_usage_says_what_takes_the_room(root: Root) -> None:
     small, large = root.job(rows=10), root.job(rows=100_000)
     usage = usage_of(root.path)
-    assert [job.job_id for job in usage.largest] == [large, small]
+    assert [each.job for each in usage.largest] == [large, small]
     assert usage.bytes["parts"] == 100_010
     assert usage.bytes["jobs"] > 200_000
     assert usage.jobs == 2

@@ -12,9 +12,12 @@ from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.models import Asked
 from parallelrun_api.routes.router import Operations
-from parallelrun_api.views.retention import plan, sweep_of, usage
 from parallelrun_core.answers.retention import ClusterUsage, Sweep
-from parallelrun_core.retention.requests import request_sweep
+from parallelrun_core.retention.report import sweep_of
+from parallelrun_core.retention.requests import request_sweep, rules_of
+from parallelrun_core.retention.rules import Rules
+from parallelrun_core.retention.sweep import Sweeper
+from parallelrun_core.retention.usage import usage_of
 
 router = Operations("operations", "/v1/admin")
 
@@ -31,7 +34,7 @@ async def get_usage(request: Request, context: Ctx) -> Response:
     """Measure the root folder, by kind and by job. Who may is as for defining computes."""
     context.operators.check(request.state.token_name)
     root = context.settings.root
-    return json_answer(await context.long_lists.run("usage", lambda: usage(root)))
+    return json_answer(await context.long_lists.run("usage", lambda: usage_of(root)))
 
 
 @router.operation(
@@ -47,7 +50,7 @@ async def prune(request: Request, context: Ctx, wish: Prune | None = None) -> Re
     could still be restored. Who may is as for defining computes."""
     context.operators.check(request.state.token_name)
     root, is_dry_run = context.settings.root, wish is not None and wish.dry_run
-    planned = await run_sync(plan, root)
+    planned = await run_sync(lambda: Sweeper(root, rules_of(root) or Rules()).plan(is_urgent=True))
     if not is_dry_run:
         await run_sync(request_sweep, root, time.time())
     return json_answer(sweep_of(msgspec.structs.replace(planned, is_applied=False)), 200 if is_dry_run else 202)
