@@ -51,7 +51,8 @@ class Reaped:
 
 
 class LeaderQueue:
-    """A job's queue, as its leader sees it. Raises redis-py's errors, and `Fenced` when another leads."""
+    """A job's queue, as its leader sees it. Raises redis-py's errors; what only the leader of the present term may do
+    raises `Fenced` once another term has begun."""
 
     def __init__(self, redis: Redis, job_id: str) -> None:
         self._redis = redis
@@ -81,11 +82,7 @@ class LeaderQueue:
         return self.term
 
     def renew(self, token: str, *, ttl_ms: int) -> None:
-        """Go on leading.
-
-        Raises:
-            Fenced: another term has begun.
-        """
+        """Go on leading."""
         if not self._lead(keys=self._lead_keys, args=["renew", token, ttl_ms, self.term]):
             raise Fenced(f"term {self.term} is over")
 
@@ -94,11 +91,8 @@ class LeaderQueue:
         self._lead(keys=self._lead_keys, args=["resign", token, pause_ms, self.term])
 
     def wait(self, token: str, *, pause_ms: int, wakes: int) -> bool:
-        """Leave the job alone until it is woken, or the pause is over; False if it was woken more often than `wakes`.
-
-        Raises:
-            Fenced: another term has begun.
-        """
+        """Leave the job alone until it is woken, or the pause is over. Returns False if it was woken more often than
+        `wakes`."""
         answer = self._lead(keys=self._lead_keys, args=["wait", token, pause_ms, self.term, wakes])
         if not answer:
             raise Fenced(f"term {self.term} is over")
@@ -119,9 +113,6 @@ class LeaderQueue:
 
         The checkpoint moves in the same step, so a leader that dies between two calls leaves nothing published twice
         and nothing skipped. An empty message is decided already, and skipped.
-
-        Raises:
-            Fenced: another term has begun.
         """
         # Not a script, which would copy and hash each message twice: a change of the job in between undoes all of it.
         while True:
@@ -167,22 +158,15 @@ class LeaderQueue:
         return [decode_entry(entry_id, fields, seals) for _, entries in answer or () for entry_id, fields in entries]
 
     def forget(self, up_to: bytes) -> None:
-        """Drop the entries up to this one: they are in the decision log.
-
-        Raises:
-            Fenced: another term has begun, and its leader may not have read them.
-        """
+        """Drop the entries up to this one: they are in the decision log. The leader of another term may not have read
+        them."""
         stamp, _, sequence = up_to.partition(b"-")
         keep = f"{int(stamp)}-{int(sequence) + 1}"
         if not self._forget(keys=[self._keys.job, self._keys.outcomes], args=[self.term, keep]):
             raise Fenced(f"term {self.term} may not trim the stream")
 
     def reap(self, *, max_lost: int, max_lease_ms: int) -> Reaped:
-        """End the sessions whose lease has run out.
-
-        Raises:
-            Fenced: another term has begun.
-        """
+        """End the sessions whose lease has run out."""
         answer = self._reap(keys=self._reap_keys, args=[self.term, max_lost, max_lease_ms])
         if answer[0] == b"fenced":
             raise Fenced(f"term {self.term} may not reap")
@@ -191,11 +175,7 @@ class LeaderQueue:
         return Reaped(int(sessions), int(returned), tuple(outcomes))
 
     def confirm_given_up(self, mini_batches: Iterable[int]) -> None:
-        """Drop these: their decision is durable.
-
-        Raises:
-            Fenced: another term has begun.
-        """
+        """Drop these: their decision is durable."""
         keys = [self._keys.job, self._keys.given_up, self._keys.messages]
         if not self._drop(keys=keys, args=[self.term, *mini_batches]):
             raise Fenced(f"term {self.term} may not give up mini-batches")
@@ -214,11 +194,7 @@ class LeaderQueue:
         return {int(raw): (stem + raw).decode() for raw, stem in stems.items()}
 
     def speculate(self, deliveries: list[tuple[int, str]]) -> int:
-        """Deliver these a second time; returns how many of them were still leased.
-
-        Raises:
-            Fenced: another term has begun.
-        """
+        """Deliver these a second time; returns how many of them were still leased."""
         flat = [word for mini_batch, token in deliveries for word in (mini_batch, token.removesuffix(str(mini_batch)))]
         keys = [self._keys.job, self._keys.ready, self._keys.leases, self._keys.twins]
         count = int(self._speculate(keys=keys, args=[self.term, *flat]))
@@ -231,9 +207,6 @@ class LeaderQueue:
 
         Args:
             messages: mini-batches, each with its message.
-
-        Raises:
-            Fenced: another term has begun.
         """
         keys = [self._keys.job, self._keys.ready, self._keys.messages]
         flat = [word for mini_batch, message in messages for word in (mini_batch, message)]
@@ -270,9 +243,6 @@ class LeaderQueue:
         Args:
             last_seen: the last entry that was read.
             messages: what Redis may have forgotten; empty: as Redis has it.
-
-        Raises:
-            Fenced: another term has begun.
         """
         keys = self._keys
         named = [keys.job, keys.ready, keys.messages, keys.leases, keys.sessions, keys.outcomes, keys.twins]
@@ -305,11 +275,7 @@ class LeaderQueue:
         return {job_id: frozenset(raw.decode() for raw in nodes) for job_id, nodes in zip(others, answers, strict=True)}
 
     def assign(self, nodes: list[str]) -> None:
-        """Let only these nodes work for the job; every node, when there are none.
-
-        Raises:
-            Fenced: another term has begun.
-        """
+        """Let only these nodes work for the job; every node, when there are none."""
         if not self._assign(keys=[self._keys.job, self._keys.nodes], args=[self.term, *nodes]):
             raise Fenced(f"term {self.term} may not assign nodes")
 
