@@ -1,4 +1,5 @@
-"""Frames of a worker as the values that the policy takes: the other side of `parallelrun_worker.frames`."""
+"""Frames of a worker as the values that the policy takes: the other side of `parallelrun_worker.frames`. Each of the
+functions raises CorruptLog for what our worker doesn't write."""
 
 from __future__ import annotations
 
@@ -53,11 +54,7 @@ def parse_answer(kind: int, payload: bytes, mask: Mask) -> WorkerAnswer:
 
 
 def parse_warnings(payload: bytes, mask: Mask) -> tuple[int, list[DataWarning]]:
-    """Read a WARNED frame: the mini-batch, and the warnings about its data, without secrets.
-
-    Raises:
-        CorruptLog: our worker doesn't write this.
-    """
+    """Read a WARNED frame: the mini-batch, and the warnings about its data, without secrets."""
     try:
         (mini_batch,) = frames.MINI_BATCH.unpack_from(payload)
         return mini_batch, [
@@ -68,11 +65,7 @@ def parse_warnings(payload: bytes, mask: Mask) -> tuple[int, list[DataWarning]]:
 
 
 def parse_items_failed(payload: bytes, mask: Mask) -> tuple[int, list[LostItems]]:
-    """Read an ITEMS_FAILED frame: the mini-batch, and the items that have failed.
-
-    Raises:
-        CorruptLog: our worker doesn't write this.
-    """
+    """Read an ITEMS_FAILED frame: the mini-batch, and the items that have failed."""
     try:
         (mini_batch,) = frames.MINI_BATCH.unpack_from(payload)
         runs = _runs_of(payload[frames.MINI_BATCH.size :])
@@ -84,11 +77,7 @@ def parse_items_failed(payload: bytes, mask: Mask) -> tuple[int, list[LostItems]
 
 
 def parse_waited(payload: bytes) -> tuple[int, float, dict[str, float]]:
-    """Read a WAITED frame: the mini-batch, and the seconds for which it has waited for permits, in all and by limit.
-
-    Raises:
-        CorruptLog: our worker doesn't write this.
-    """
+    """Read a WAITED frame: the mini-batch, and the seconds for which it has waited for permits, in all and by limit."""
     try:
         (mini_batch,) = frames.MINI_BATCH.unpack_from(payload)
         waits = _waits_of(payload[frames.MINI_BATCH.size :])
@@ -98,11 +87,7 @@ def parse_waited(payload: bytes) -> tuple[int, float, dict[str, float]]:
 
 
 def parse_part(payload: bytes, mask: Mask) -> tuple[int, PartEvent]:
-    """Read a PART frame: the mini-batch, and what has become of one of its parts.
-
-    Raises:
-        CorruptLog: our worker doesn't write this.
-    """
+    """Read a PART frame: the mini-batch, and what has become of one of its parts."""
     try:
         mini_batch, first, count, event, run_s = frames.PART_EVENT.unpack_from(payload)
     except struct.error as error:
@@ -116,9 +101,6 @@ def parse_failure(text: bytes, mask: Mask, category: ErrorCategory | None = None
 
     Args:
         category: instead of the worker's own, unless that says that a GPU's memory has run out.
-
-    Raises:
-        CorruptLog: our worker doesn't write this.
     """
     try:
         report = json.loads(text)

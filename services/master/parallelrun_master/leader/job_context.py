@@ -30,7 +30,8 @@ _MOST_DAMAGE: Final = 20
 
 
 class JobContext:
-    """A job in one term, complete from the beginning: `recover()` makes it.
+    """A job in one term, complete from the beginning: `recover()` makes it. What moves the job raises `Fenced` once
+    another term has begun.
 
     Args:
         spec: the record's.
@@ -86,22 +87,14 @@ class JobContext:
         return self.folder.has_cancel(self.queue.generation)
 
     def start(self) -> None:
-        """Let the job be processed; it began now, or when this term did so first.
-
-        Raises:
-            Fenced: another term has begun.
-        """
+        """Let the job be processed; it began now, or when this term did so first."""
         self.show_progress()  # before the state says that it runs: what Redis has is of the run before
         self.move(JobState.PROCESSING)
         self._started = self._started or self.registry.now()
         self.queue.show({"started": repr(self._started)})
 
     def go_back(self) -> None:
-        """The job is finalizing, and yet something is not decided any more: let it be processed again.
-
-        Raises:
-            Fenced: another term has begun.
-        """
+        """The job is finalizing, and yet something is not decided any more: let it be processed again."""
         missing = self.ledger.progress.scheduled - self.ledger.progress.decided
         which = "1 mini-batch has" if missing == 1 else f"{missing:,} mini-batches have"
         message = f"{which} no decision any more; the job goes back to processing"
@@ -112,11 +105,7 @@ class JobContext:
         self.move(JobState.PROCESSING)
 
     def move(self, to: JobState, failure: JobFailure | None = None) -> None:
-        """Move the job to a state, unless somebody else was faster.
-
-        Raises:
-            Fenced: another term has begun.
-        """
+        """Move the job to a state, unless somebody else was faster."""
         if failure is not None:
             failure = self._with_cause(failure)
             self.reports.log.error(f"The job fails: {failure.code}: {failure.summary}")
