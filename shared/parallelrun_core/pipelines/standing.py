@@ -38,6 +38,11 @@ class StepStanding:
         return self.record.job if self.record is not None else ""
 
     @property
+    def why(self) -> str:
+        """Why that was decided, for people."""
+        return self.record.why if self.record is not None else ""
+
+    @property
     def is_reused(self) -> bool:
         """Return whether its outputs are those of a step that has run before."""
         return self.record is not None and self.record.action == "reuse"

@@ -223,7 +223,7 @@ def _shown(
 
 
 def _why(standing: StepStanding) -> str:
-    why = standing.record.why if standing.record is not None else ""
+    why = standing.why
     failure = standing.result.failure if standing.result is not None else None
     is_failure = standing.state in (StepState.FAILED, StepState.CANCELED)
     return why or (failure.cause_text or failure.summary if failure is not None and is_failure else "")

@@ -134,7 +134,7 @@ def _bad(by_step: Mapping[str, StepStanding]) -> list[EndedStep]:
             name,
             each.state,
             each.job_id,
-            each.record.why if each.record is not None else "",
+            each.why,
             each.result.failure if each.result is not None else None,
             each.result.ended if each.result is not None else each.record.at if each.record is not None else 0.0,
         )

@@ -207,7 +207,7 @@ class PipelineRun:
             return
         for name, each in by_step.items():
             if before.get(name, StepState.WAITING.value) != each.state:
-                event = {"step": name, "state": each.state, "job_id": each.job_id, "why": _why(each)}
+                event = {"step": name, "state": each.state, "job_id": each.job_id, "why": each.why}
                 self._queue.announce("step", msgspec.json.encode(event))
                 self._note(name, each, by_step)
         self._queue.show_steps(now)
@@ -224,7 +224,3 @@ class PipelineRun:
 
 def _is_failure(standing: StepStanding) -> bool:
     return standing.record is not None and standing.record.is_failure
-
-
-def _why(standing: StepStanding) -> str:
-    return standing.record.why if standing.record is not None else ""

@@ -79,7 +79,7 @@ def _many(spec: PipelineSpec) -> str:
 
 def in_words(standing: StepStanding) -> str:
     """Return how a step stands, in one line."""
-    why = in_one_line(standing.record.why) if standing.record is not None else ""
+    why = in_one_line(standing.why)
     because = f": {why}" if why else ""
     if standing.is_reused:
         return f"completed at once: it reuses the outputs of job {standing.job_id}{because}"

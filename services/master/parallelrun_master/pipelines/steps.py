@@ -167,33 +167,10 @@ class Steps:
         has_failed = earlier.result is not None and earlier.result.state is JobState.FAILED
         return retries or (has_failed and self.spec.steps[name].type != "pipeline")
 
-    def _decide(
-        self,
-        name: str,
-        action: Action,
-        *,
-        job: str = "",
-        job_generation: int = 0,
-        retry_failed: bool = False,
-        upon: dict[str, str] | None = None,
-        key: str = "",
-        why: str = "",
-        is_failure: bool = False,
-    ) -> StepRecord:
+    def _decide(self, name: str, action: Action, **decision: Any) -> StepRecord:
+        """Record a decision, whose other fields are those of `StepRecord`; returns the one that counts."""
         self._check_turn()
-        record = StepRecord(
-            step=name,
-            generation=self._generation,
-            at=time.time(),
-            action=action,
-            job=job,
-            job_generation=job_generation,
-            retry_failed=retry_failed,
-            upon=upon or {},
-            key=key,
-            why=why,
-            is_failure=is_failure,
-        )
+        record = StepRecord(step=name, generation=self._generation, at=time.time(), action=action, **decision)
         return write_record(self._folder, record)
 
     def _job(self, name: str, by_step: Mapping[str, StepStanding], generation: int | None = None) -> JobRecord:
