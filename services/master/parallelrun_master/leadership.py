@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import errno
 import secrets
+import threading
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from math import inf
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from parallelrun_core.errors import Conflict, Fenced, NotFound
+from parallelrun_core.errors import Conflict, CorruptLog, Fenced, NewerSchema, NotFound
 from parallelrun_core.folder.decisions import NAME as DECISIONS
+from parallelrun_core.folder.disk_trouble import is_full, may_pass
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import NAME as MANIFEST
 from parallelrun_core.folder.records import JobResult
@@ -27,8 +29,10 @@ from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.wire.masking import Mask
 from parallelrun_core.wire.states import JobState
+from parallelrun_master.planning.apart import where_is
 from parallelrun_master.policy import setbacks
-from parallelrun_master.policy.setbacks import Setback
+from parallelrun_master.policy.setbacks import CRASH, FULL, HANG, TROUBLE, Setback
+from parallelrun_master.policy.stages import Stage, TermStages
 
 if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis
@@ -50,6 +54,7 @@ class Leadership:
     def __init__(self, redis: Redis, folder: JobFolder, settings: MasterSettings, mask: Mask) -> None:
         self.queue = LeaderQueue(redis, folder.job_id)
         self.log = logger(job_id=folder.job_id)
+        self.stages = TermStages()
         self.is_resigning = False
         """Whether the process was asked to leave this to another one."""
         self.durable_before = 0
@@ -71,7 +76,10 @@ class Leadership:
     def acquire(self) -> bool:
         """Draw a term; False while another process leads."""
         if not self.queue.acquire(self._token, ttl_ms=self._settings.leader_ms, folder_term=self._highest_term()):
+            self.stages.enter(Stage.TURNED_AWAY)
+            self.log.info("already_led")
             return False
+        self.stages.enter(Stage.RECOVERING)
         self.log = self.log.bind(term=self.term)
         self._server_run_id = server_run_id(self._redis)
         return True
@@ -80,14 +88,59 @@ class Leadership:
         """The highest term that has a file."""
         return max([0, *terms(self._folder.path, DECISIONS), *terms(self._folder.path, MANIFEST)])
 
-    def renewed(self, hung: Callable[[], object]) -> AbstractContextManager[None]:
+    def renewed(self, leave: Callable[[], object]) -> AbstractContextManager[None]:
         """While this lasts, leadership is renewed as long as the calling thread does something.
 
         Args:
-            hung: called when it has done nothing for a whole lease; see `heartbeat`.
+            leave: ends the process, when that thread has done nothing for a whole lease: others can have its place.
         """
-        every_s = self._settings.leader_seconds / _BEATS_PER_LEASE
+        lease_s, thread = self._settings.leader_seconds, threading.get_ident()
+
+        def hung() -> None:
+            self.set_back(HANG, f"a file system has not answered for {lease_s:g} s, in {where_is(thread)}")
+            leave()
+
+        every_s = lease_s / _BEATS_PER_LEASE
         return heartbeat(self.renew, hung, every_s=every_s, cpu_used=own_cpu_clock(), hung_after=_BEATS_PER_LEASE)
+
+    @contextmanager
+    def ended_by_errors(
+        self,
+        fail_damaged: Callable[[str], object],
+        setback_of: Callable[[Exception], Setback],
+        *,
+        limit_s: float = inf,
+    ) -> Iterator[None]:
+        """While this lasts, the term ends as an error asks for. Raises one of `CONNECTION_ERRORS`, and what is a bug.
+
+        Args:
+            fail_damaged: fails the job, of which something can't be read, for this reason.
+            limit_s: as for `set_back`.
+        """
+        try:
+            yield
+        except Fenced as error:
+            self.stages.enter(Stage.FENCED)
+            self.log.warning("fenced", reason=str(error))
+        except NewerSchema as error:
+            self.stages.enter(Stage.RESIGNED)
+            self.log.error("job_too_new", reason=str(error))  # a master of that release can lead it
+            self.resign()
+        except CorruptLog as error:
+            self.stages.enter(Stage.SET_BACK)
+            fail_damaged(str(error))
+            self.resign()
+        except CONNECTION_ERRORS:
+            self.stages.enter(Stage.CUT_OFF)
+            raise  # the next leader continues
+        except Exception as error:
+            self.stages.enter(Stage.SET_BACK)
+            setback = setback_of(error)
+            if setback is CRASH:
+                self.log.exception("leader_crashed")
+            self.set_back(setback, words_of(error, setback), limit_s=limit_s)
+            if setback is CRASH:
+                raise
 
     def renew(self) -> None:
         """Renew leadership.
@@ -202,3 +255,14 @@ class Leadership:
                 self._registry.move(self._folder.job_id, JobState.FAILED, failure, term=self.term)
                 pause_s = 0  # so that its end is recorded
         self.queue.resign(self._token, pause_ms=round(1000 * pause_s))
+
+
+def common_setback(error: Exception) -> Setback:
+    """Return which kind of setback an error is in a term of any kind."""
+    if not isinstance(error, OSError) or not may_pass(error):
+        return CRASH  # a bug of ours: another leader may get through
+    return FULL if is_full(error) else TROUBLE
+
+
+def words_of(error: Exception, setback: Setback) -> str:
+    return f"{type(error).__name__}: {error}" if setback is CRASH else str(error)

@@ -6,14 +6,12 @@ term, reads what those before it have logged, and continues.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from parallelrun_core.errors import CorruptLog, Fenced, NewerSchema
-from parallelrun_core.folder.disk_trouble import is_full, may_pass
+from parallelrun_core.errors import Fenced, NewerSchema
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.folder.takeover import lost_rows
@@ -28,11 +26,11 @@ from parallelrun_master.leader.finishing import Finishing
 from parallelrun_master.leader.job_context import JobContext
 from parallelrun_master.leader.processing import Processing
 from parallelrun_master.leader.recovery import recover
-from parallelrun_master.leadership import Leadership
-from parallelrun_master.planning.apart import Hung, where_is
+from parallelrun_master.leadership import Leadership, common_setback, words_of
+from parallelrun_master.planning.apart import Hung
 from parallelrun_master.policy.error_groups import ErrorGroups
-from parallelrun_master.policy.setbacks import CRASH, FULL, HANG, INPUT_TROUBLE, STORE_AWAY, TROUBLE, Setback
-from parallelrun_master.policy.stages import Stage, TermStages
+from parallelrun_master.policy.setbacks import HANG, INPUT_TROUBLE, STORE_AWAY, Setback
+from parallelrun_master.policy.stages import Stage
 from parallelrun_master.publishing.scheduling import InputTrouble, StoreTrouble
 from parallelrun_master.reports import Reports
 from parallelrun_master.reports.advice import lines_of_advice
@@ -76,7 +74,6 @@ class Leader:
         self._settings = settings
         self._begin()
         self._leave = leave
-        self._thread = 0
         self._is_resigning = False
         self._lost: list[LostRows] = []
         """Rows that the next term has to make again."""
@@ -89,12 +86,11 @@ class Leader:
     def _begin(self) -> None:
         """Become a candidate."""
         self._leadership = Leadership(self._redis, self._folder, self._settings, self._mask)
-        self._stages = TermStages()
 
     @property
     def stage(self) -> Stage:
         """Return what it is doing, or how its term has ended."""
-        return self._stages.now
+        return self._leadership.stages.now
 
     def resign(self) -> None:
         """Stop leading at the next round, so that another master can take over at once. Safe in a signal handler."""
@@ -112,43 +108,17 @@ class Leader:
             self._run_term()
 
     def _run_term(self) -> None:
-        leadership, stages = self._leadership, self._stages
-        self._thread = threading.get_ident()
+        leadership = self._leadership
         if not leadership.acquire():
-            stages.enter(Stage.TURNED_AWAY)
-            leadership.log.info("already_led")
             return
-        stages.enter(Stage.RECOVERING)
         leadership.log.info("leading")
         failpoints.reach("lead.acquired")
-        try:
-            with leadership.renewed(self._hung):
+        with leadership.ended_by_errors(self._end_damaged, setback_of, limit_s=self._spec.task_overhead_timeout):
+            with leadership.renewed(self._leave):
                 end = self._lead()
             leadership.resign()
-            stages.enter(end)
+            leadership.stages.enter(end)
             self._advise()
-        except Fenced as error:
-            stages.enter(Stage.FENCED)
-            leadership.log.warning("fenced", reason=str(error))
-        except NewerSchema as error:
-            stages.enter(Stage.RESIGNED)
-            leadership.log.error("job_too_new", reason=str(error))  # a master of that release can lead it
-            leadership.resign()
-        except CorruptLog as error:
-            stages.enter(Stage.SET_BACK)
-            self._end_damaged(str(error))
-            leadership.resign()
-        except CONNECTION_ERRORS:
-            stages.enter(Stage.CUT_OFF)
-            raise  # the next leader continues
-        except Exception as error:
-            stages.enter(Stage.SET_BACK)
-            setback = setback_of(error)
-            if setback is CRASH:
-                leadership.log.exception("leader_crashed")
-            leadership.set_back(setback, _why(error), limit_s=self._spec.task_overhead_timeout)
-            if setback is CRASH:
-                raise
 
     def _advise(self) -> None:
         """Store what the first look at the job needs, and add to job_result.txt what would make it faster. It has
@@ -194,32 +164,32 @@ class Leader:
                     case JobState.QUEUED | JobState.PROCESSING if job.is_canceled():
                         job.move(JobState.CANCELED)  # Redis has forgotten it
                     case JobState.QUEUED:
-                        self._stages.enter(Stage.STARTING)
+                        self._leadership.stages.enter(Stage.STARTING)
                         if self._has_lost_what_was_taken_over(job):
                             return Stage.RESIGNED
                         _start(job)
                     case JobState.PROCESSING:
-                        self._stages.enter(Stage.PROCESSING)
+                        self._leadership.stages.enter(Stage.PROCESSING)
                         Processing(job, self._settings).run()
                     case JobState.FINALIZING if not job.is_all_decided:
                         job.go_back()
                     case JobState.FINALIZING:
-                        self._stages.enter(Stage.FINALIZING)
+                        self._leadership.stages.enter(Stage.FINALIZING)
                         if (concatenated := finishing.finalize()) is not None:
                             if finishing.can_mend(concatenated):
                                 self._lost, self._leads_again = concatenated.lost, True
                                 return Stage.RESIGNED
-                            self._stages.enter(Stage.CONCLUDING)
+                            self._leadership.stages.enter(Stage.CONCLUDING)
                             result = finishing.conclude_with(concatenated)
                     case None:
                         raise Fenced("Redis has forgotten the job")
                     case ended:
                         self._leadership.check_end()
-                        self._stages.enter(Stage.CONCLUDING)
+                        self._leadership.stages.enter(Stage.CONCLUDING)
                         result = finishing.conclude(ended)
                 if self._leadership.is_resigning:
                     return Stage.RESIGNED
-            self._stages.enter(Stage.RETIRING)
+            self._leadership.stages.enter(Stage.RETIRING)
             self._concluded = (result, job.ledger.errors) if is_ours else None
             finishing.retire(result)
             return Stage.RETIRED
@@ -255,18 +225,11 @@ class Leader:
         except Exception as error:
             with suppress(OSError):
                 if not isinstance(error, NewerSchema):
-                    why = self._mask.printable(_why(error))
+                    why = self._mask.printable(words_of(error, setback_of(error)))
                     reports.say(f"Term {self._leadership.term} ends early: {why}")
                 reports.close()
             raise
         reports.close()
-
-    def _hung(self) -> None:
-        """The leading thread has been waiting for longer than its lease: end it, so that others can have its place."""
-        seconds = self._settings.leader_seconds
-        why = f"a file system has not answered for {seconds:g} s, in {where_is(self._thread)}"
-        self._leadership.set_back(HANG, why)
-        self._leave()
 
 
 def _start(job: JobContext) -> None:
@@ -288,10 +251,4 @@ def setback_of(error: Exception) -> Setback:
         return STORE_AWAY if isinstance(error, StoreTrouble) else INPUT_TROUBLE
     if isinstance(error, Hung):
         return HANG
-    if not isinstance(error, OSError) or not may_pass(error):
-        return CRASH  # a bug of ours: another leader may get through
-    return FULL if is_full(error) else TROUBLE
-
-
-def _why(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}" if setback_of(error) is CRASH else str(error)
+    return common_setback(error)

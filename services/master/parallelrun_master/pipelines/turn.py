@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from parallelrun_core.errors import CorruptLog, Fenced, NewerSchema
-from parallelrun_core.folder.disk_trouble import is_full, may_pass
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.service import failpoints
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.turns import wake, wakes
 from parallelrun_core.wire.masking import Mask
-from parallelrun_master.leadership import Leadership
+from parallelrun_master.leadership import Leadership, common_setback
 from parallelrun_master.pipelines.pipeline_run import PipelineRun
-from parallelrun_master.planning.apart import where_is
-from parallelrun_master.policy.setbacks import CRASH, FULL, HANG, TROUBLE, Setback
 from parallelrun_master.unreadable_job import fail_unreadable_job
 
 if TYPE_CHECKING:
@@ -51,7 +46,6 @@ class PipelineTurn:
         self._record = record
         self._settings = settings
         self._leave = leave
-        self._thread = 0
         self._leadership = Leadership(redis, folder, settings, Mask({}))
 
     def resign(self) -> None:
@@ -63,35 +57,20 @@ class PipelineTurn:
 
         Raises one of `CONNECTION_ERRORS` when Redis is away, and what is a bug.
         """
-        leadership, self._thread = self._leadership, threading.get_ident()
+        leadership = self._leadership
         if not leadership.acquire():
-            leadership.log.info("already_led")
             return
         failpoints.reach("lead.acquired")
-        try:
-            with leadership.renewed(self._hung):
+        with leadership.ended_by_errors(self._fail_damaged, common_setback):
+            with leadership.renewed(self._leave):
                 is_to_wait = self._go_on()
                 # In here: a beat after the pause has begun would be refused, as it is to be.
             if not is_to_wait:
                 leadership.resign()
-        except Fenced as error:
-            leadership.log.warning("fenced", reason=str(error))
-        except NewerSchema as error:
-            leadership.log.error("job_too_new", reason=str(error))  # a master of that release can lead it
-            leadership.resign()
-        except CorruptLog as error:
-            leadership.log.error("job_damaged", reason=str(error))
-            fail_unreadable_job(self._redis, self._folder, str(error), term=leadership.term)
-            leadership.resign()
-        except CONNECTION_ERRORS:
-            raise  # the next turn continues
-        except Exception as error:
-            setback = _setback_of(error)
-            if setback is CRASH:
-                leadership.log.exception("leader_crashed")
-            leadership.set_back(setback, f"{type(error).__name__}: {error}" if setback is CRASH else str(error))
-            if setback is CRASH:
-                raise
+
+    def _fail_damaged(self, why: str) -> None:
+        self._leadership.log.error("job_damaged", reason=why)
+        fail_unreadable_job(self._redis, self._folder, why, term=self._leadership.term)
 
     def _go_on(self) -> bool:
         """Do what can be done; returns whether the pipeline waits now. Otherwise, it has ended, or another goes on."""
@@ -110,16 +89,3 @@ class PipelineTurn:
         if self._record.parent is not None:
             with suppress(*CONNECTION_ERRORS):
                 wake(self._redis, self._record.parent.job_id)
-
-    def _hung(self) -> None:
-        """The leading thread has been waiting for longer than its lease: end it, so that others can have its place."""
-        seconds = self._settings.leader_seconds
-        why = f"a file system has not answered for {seconds:g} s, in {where_is(self._thread)}"
-        self._leadership.set_back(HANG, why)
-        self._leave()
-
-
-def _setback_of(error: Exception) -> Setback:
-    if not isinstance(error, OSError) or not may_pass(error):
-        return CRASH
-    return FULL if is_full(error) else TROUBLE
