@@ -13,7 +13,7 @@ import pytest
 from parallelrun_core.folder.manifest import Closing, ManifestWriter, read_closing
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.message import encode_files
-from parallelrun_master.planning import input_cuts, text_cutting
+from parallelrun_master.planning import input_cuts, record_scan
 from parallelrun_master.planning.input_cuts import InputCuts
 from parallelrun_master.publishing import scheduling
 from parallelrun_master.publishing.scheduling import InputTrouble, InputUnreadable, Scheduler
@@ -64,7 +64,7 @@ def test_an_input_that_cannot_be_read_just_now_is_named(
     inputs = tmp_path / "inputs"
     inputs.mkdir()
     (inputs / "a.csv").write_text("a\n1\n")
-    monkeypatch.setattr(text_cutting, "record_starts", bad)
+    monkeypatch.setattr(record_scan, "record_starts", bad)
     spec = {
         "entry_script": "e.py",
         "inputs": {"a": {"path": str(inputs), "transformations": ["read_delimited"]}},

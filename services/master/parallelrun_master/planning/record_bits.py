@@ -15,7 +15,7 @@ import numpy.typing as npt
 Words = npt.NDArray[np.uint64]
 
 _WORD: Final = 64
-_ONES: Final = np.array([number.bit_count() for number in range(1 << 16)], dtype=np.uint8)
+_ONES: Final = np.unpackbits(np.arange(1 << 16, dtype=np.uint16).view(np.uint8)).reshape(-1, 16).sum(1, dtype=np.uint8)
 """How many bits are set in each number of 16 bits."""
 
 

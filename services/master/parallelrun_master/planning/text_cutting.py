@@ -9,7 +9,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from io import BytesIO
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from parallelrun_core.mltable.input_plan import InputPlan
 from parallelrun_core.spec.fields import MiniBatchSize
@@ -17,11 +17,13 @@ from parallelrun_core.storage.interface import read_at, size_of
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.wire.message import Piece, Remote
-from parallelrun_master.planning.record_bits import Offsets
-from parallelrun_master.planning.record_scan import TextForm, record_starts
 from parallelrun_master.planning.table_format import DamagedFile, RowWindow, TableCutting
 from parallelrun_worker.tables.foreign import HEAD_BYTES, check_kind
 from parallelrun_worker.tables.unpacking import LIMIT_BYTES, compression_of, unpack
+
+if TYPE_CHECKING:
+    from parallelrun_master.planning.record_bits import Offsets
+    from parallelrun_master.planning.text_form import TextForm
 
 
 class TextCutting(TableCutting):
@@ -49,6 +51,8 @@ class TextCutting(TableCutting):
 
     def _records(self, path: bytes) -> Iterator[Piece | None]:
         """Pieces that begin and end where a record does."""
+        from parallelrun_master.planning.record_scan import record_starts  # NumPy, for which few tables have to wait
+
         with self.opened(path, is_streamed=True) as opened:
             file = self._unpacked(opened, path)
             remote = self._whole_file() if file is not opened else None

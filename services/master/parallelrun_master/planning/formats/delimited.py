@@ -10,9 +10,9 @@ from parallelrun_core.spec.fields import MiniBatchSize
 from parallelrun_core.storage.interface import size_of
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
-from parallelrun_master.planning.record_scan import TextForm, form_of
 from parallelrun_master.planning.table_format import RowWindow
 from parallelrun_master.planning.text_cutting import TextCutting
+from parallelrun_master.planning.text_form import TextForm, form_of
 from parallelrun_worker.tables.heads import HeadRules
 
 _EMPTY_UP_TO: Final = 3

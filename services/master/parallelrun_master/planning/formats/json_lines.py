@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import BinaryIO
 
 from parallelrun_core.mltable.formats.json_lines import ReadJsonLines
-from parallelrun_master.planning.record_scan import TextForm, form_of
 from parallelrun_master.planning.text_cutting import TextCutting
+from parallelrun_master.planning.text_form import TextForm, form_of
 
 
 class JsonLinesCutting(TextCutting):
