@@ -16,7 +16,7 @@ from tests.security import test_paths as paths
 from tests.security import test_special_files as special_files
 from tests.twins.sabotage import expect_failure, nothing, replaced, without
 from tests.unit.core import test_code_source as code_source
-from tests.unit.core import test_spec as spec
+from tests.unit.core import test_job_documents as job_documents
 
 MAKE_RULE = PathRule.__init__
 OF_TEXTS = {name for name in paths.BY_NAME if name.startswith(("spellings of", "a datastore whose"))}
@@ -84,7 +84,7 @@ def test_a_zip_beside_the_code_of_any_number_of_files_is_found(tmp_path: Path, m
 
 def test_keys_that_are_no_texts_are_found() -> None:
     with replaced("parallelrun_core.untrusted.bounded_yaml:_as_text", lambda key: key), expect_failure():
-        spec.test_keys_are_texts_also_those_that_look_like_something_else()
+        job_documents.test_keys_are_texts_also_those_that_look_like_something_else()
 
 
 @pytest.mark.integration

@@ -14,14 +14,14 @@ from parallelrun_agent.workers import capped_log
 from parallelrun_agent.workers.stack_memory import StackMemory
 from parallelrun_agent.workers.worker_process import WorkerProcess
 from tests.integration.worker import test_stacks as stacks
-from tests.integration.worker import test_worker_process as worker
-from tests.integration.worker.worker_harness import WorkerHarness
+from tests.integration.worker import test_worker_deaths as worker_deaths
+from tests.integration.worker.worker_harness import Start, WorkerHarness
 from tests.twins.sabotage import always, expect_failure
 from tests.unit.agent import test_capped_log as test_of_logs
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[worker.Start]:
+def start(tmp_path: Path) -> Iterator[Start]:
     harnesses: list[WorkerHarness] = []
 
     def begin(script: str) -> WorkerHarness:
@@ -36,11 +36,11 @@ def start(tmp_path: Path) -> Iterator[worker.Start]:
 
 
 @pytest.mark.integration
-def test_an_end_of_the_worker_alone_leaves_its_children(start: worker.Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_end_of_the_worker_alone_leaves_its_children(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WorkerProcess, "kill", lambda process: os.kill(process.pid, signal.SIGKILL))
-    monkeypatch.setattr(worker, "CHILD_ENDS_S", 0.3)
+    monkeypatch.setattr(worker_deaths, "CHILD_ENDS_S", 0.3)
     with expect_failure():
-        worker.test_children_that_the_user_started_end_with_their_worker(start, "kill")
+        worker_deaths.test_children_that_the_user_started_end_with_their_worker(start, "kill")
 
 
 def test_output_without_a_limit_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,7 +51,7 @@ def test_output_without_a_limit_is_found(tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.integration
 def test_stacks_that_go_into_any_open_file_are_found(
-    start: worker.Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(StackMemory, "is_open_in", always(True))
     with expect_failure():

@@ -38,6 +38,7 @@ from tests.integration.queue import test_publishing as publishing
 from tests.integration.queue import test_reaping as reaping
 from tests.integration.queue import test_streams as streams
 from tests.integration.queue import test_turn as turn
+from tests.integration.queue import test_turn_sessions as turn_sessions
 from tests.integration.queue.job_on_redis import LONG_MS, JobOnRedis, decided
 from tests.twins.sabotage import altered, always, expect_failure, nothing, replaced, without
 from tests.unit.core import test_heartbeat as heartbeat
@@ -57,7 +58,7 @@ def test_without_the_fence_a_late_commit_is_taken(redis: Redis) -> None:
 
 def test_without_the_fence_both_deliveries_of_a_straggler_commit(redis: Redis) -> None:
     with without("commit.fence"), expect_failure():
-        turn.test_of_two_deliveries_the_first_to_commit_decides(JobOnRedis(redis))
+        turn_sessions.test_of_two_deliveries_the_first_to_commit_decides(JobOnRedis(redis))
 
 
 def test_without_the_fence_the_model_and_the_server_part(redis: Redis) -> None:
@@ -223,13 +224,13 @@ def test_an_output_without_the_rows_of_which_the_books_know_nothing_is_found(
 def test_an_agent_that_does_not_say_what_it_holds_is_found(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(AgentQueue, "reassert", always(0))
     with expect_failure():
-        turn.test_a_lost_answer_costs_no_mini_batch_once_the_agent_says_what_it_holds(JobOnRedis(redis))
+        turn_sessions.test_a_lost_answer_costs_no_mini_batch_once_the_agent_says_what_it_holds(JobOnRedis(redis))
 
 
 def test_leases_by_the_clock_of_a_node_are_found(redis: Redis) -> None:
     clock: Any = f"{{{int(time.time()) - 3600}, 0}}"  # of a node that is an hour behind
     with altered("turn", "redis.call('TIME')", clock), expect_failure():
-        turn.test_the_lease_is_counted_from_redis_clock(JobOnRedis(redis))
+        turn_sessions.test_the_lease_is_counted_from_redis_clock(JobOnRedis(redis))
 
 
 def test_belief_in_a_lease_that_ends_in_a_day_is_found(redis: Redis) -> None:

@@ -17,8 +17,8 @@ from parallelrun_agent.policy.fair_share import Claim
 from parallelrun_api.people.oidc import Oidc
 from tests.integration import test_sharing as sharing
 from tests.integration.api import test_oidc as oidc
-from tests.integration.api import test_people as people
 from tests.integration.api import test_quotas as quotas
+from tests.integration.api import test_steering as steering
 from tests.integration.api.conftest import Site
 from tests.oidc_server import OidcServer
 from tests.twins import sabotage
@@ -53,13 +53,13 @@ def test_a_pause_that_is_forgotten_is_found() -> None:
 @pytest.mark.integration
 def test_a_server_where_anybody_ends_an_admins_pause_is_found(redis_url: str, tmp_path: Path) -> None:
     with expect_failure():
-        people.check_pauses(redis_url, tmp_path, Site.made(tmp_path), "job.pause_by_admin")
+        steering.check_pauses(redis_url, tmp_path, Site.made(tmp_path), "job.pause_by_admin")
 
 
 @pytest.mark.integration
 def test_a_server_that_counts_no_jobs_of_an_owner_is_found(redis_url: str, redis: Redis, tmp_path: Path) -> None:
     with expect_failure():
-        people.check_quotas(redis_url, redis, tmp_path, Site.made(tmp_path), "quota.of_jobs")
+        quotas.check_quotas(redis_url, redis, tmp_path, Site.made(tmp_path), "quota.of_jobs")
 
 
 @pytest.mark.integration

@@ -6,25 +6,17 @@ import hashlib
 import json
 import re
 from collections.abc import Collection, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
-import msgspec
 import pytest
 from fastapi.routing import APIRoute
 
-from parallelrun.client import Client
-from parallelrun.models import Quota
 from parallelrun_api.azure import assets, computes, endpoint_jobs, endpoints, history, jobs, rest, schedules, workspace
 from parallelrun_api.azure.access import READS
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.layout import retention_of
-from parallelrun_core.retention.policy import JobFacts
-from parallelrun_core.store.slot_quotas import SlotQuotas
-from parallelrun_core.store.usage import UsageStore, Used
 from tests.integration.api.conftest import Site
 from tests.integration.api.server import ApiServer, beat
 
@@ -378,87 +370,6 @@ def check_forged(redis_url: str, root: Path, *, without: str = "") -> None:
             assert mallory.get("/v1/jobs").status_code == 401
 
 
-def test_the_use_of_the_cluster_by_week_and_person(redis_url: str, redis: Redis, tmp_path: Path, site: Site) -> None:
-    UsageStore(redis).add({"anna": Used(3600, 0)}, now=1_795_750_000 - 7 * 86_400)
-    UsageStore(redis).add({"anna": Used(7200, 0), "=bert": Used(3600, 1800)}, now=1_795_750_000)
-    flags = ("--visibility", "own", "--cost-per-slot-hour", "0.5", "--cost-per-gpu-hour", "4")
-    with served(redis_url, tmp_path / "root", *flags) as server, ExitStack() as clients:
-        people = People(server, clients)
-        job_id = accepted(people.anna.post("/v1/jobs", json=site.spec()))["id"]
-        folder = retention_of(tmp_path / "root")
-        folder.mkdir(exist_ok=True)
-        fact = JobFacts(job_id=job_id, unit=job_id, submitted=1.0, ended=1_795_750_000 - 7 * 86_400, bytes=3_000)
-        (folder / "measured.json").write_bytes(msgspec.json.encode({"schema": 1, "jobs": [fact]}))
-        rows = people.operator.get("/v1/usage.csv").text.splitlines()
-        assert rows == [
-            "week,owner,slot_hours,gpu_hours,cost,job_bytes,week_bytes",
-            '2026-W48,"\'=bert",1.0,0.5,2.5,0,0',
-            '2026-W48,"anna",2.0,0.0,1.0,3000,0',
-            '2026-W47,"anna",1.0,0.0,0.5,,3000',
-        ]
-        assert {each["owner"] for each in accepted(people.anna.get("/v1/usage"))["items"]} == {"anna"}
-        for name in ("anna", "bert", "everybody"):
-            accepted(people.operator.put(f"/v1/quotas/{name}", json={"jobs": 5}))
-        assert [each["name"] for each in accepted(people.anna.get("/v1/quotas"))["items"]] == ["anna", "everybody"]
-
-
-def test_a_submission_over_a_quota_is_refused_in_words(
-    redis_url: str, redis: Redis, tmp_path: Path, site: Site
-) -> None:
-    check_quotas(redis_url, redis, tmp_path, site)
-
-
-def check_quotas(redis_url: str, redis: Redis, tmp_path: Path, site: Site, without: str = "") -> None:
-    """Submit as much as the quotas allow, and more."""
-    with served(redis_url, tmp_path / "root", without=without) as server, ExitStack() as clients:
-        people = People(server, clients)
-        accepted(people.operator.put("/v1/quotas/everybody", json={"jobs": 2}))
-        accepted(people.operator.put("/v1/quotas/bert", json={"submissions_per_minute": 0}))
-        assert people.anna.put("/v1/quotas/anna", json={"jobs": 99}).status_code == 403
-        first, _ = (accepted(people.anna.post("/v1/jobs", json=site.spec()))["id"] for _ in range(2))
-        refused = people.anna.post("/v1/jobs", json=site.spec())
-        assert refused.status_code == 429
-        assert refused.json()["code"] == "quota_exceeded"
-        assert "Retry-After" not in refused.headers, "a client would wait, and say nothing"
-        assert "anna has 2 jobs that have not ended, and may have 2" in refused.json()["detail"]
-        assert "may submit 0 jobs in a minute" in people.bert.post("/v1/jobs", json=site.spec()).json()["detail"]
-        for _ in range(3):
-            accepted(people.operator.post("/v1/jobs", json=site.spec()))
-        accepted(people.anna.post(f"/v1/jobs/{first}:cancel"))
-        accepted(people.anna.post("/v1/jobs", json=site.spec()))
-        folder = retention_of(tmp_path / "root")
-        folder.mkdir(exist_ok=True)
-        fact = JobFacts(job_id=first, unit=first, submitted=1.0, ended=2.0, bytes=3_000_000_000)
-        (folder / "measured.json").write_bytes(msgspec.json.encode({"schema": 1, "jobs": [fact]}))
-        accepted(people.operator.put("/v1/quotas/anna", json={"job_bytes": 2_000_000_000, "slots": 4}))
-        refused = people.anna.post("/v1/jobs", json=site.spec())
-        assert refused.json()["detail"].startswith(
-            "The jobs of anna take 3,000,000,000 bytes, and may take 2,000,000,000: delete some"
-        )
-        assert SlotQuotas(redis).all() == {"anna": (4, None)}
-        assert people.operator.delete("/v1/quotas/anna").status_code == 204
-        assert people.operator.delete("/v1/quotas/everybody").status_code == 204
-        accepted(people.anna.post("/v1/jobs", json=site.spec()))
-
-
-def test_a_limit_that_is_set_keeps_the_others(redis_url: str, redis: Redis, tmp_path: Path, site: Site) -> None:
-    with served(redis_url, tmp_path / "root") as server, ExitStack() as clients:
-        people = People(server, clients)
-        admin = clients.enter_context(Client(f"http://127.0.0.1:{server.port}", OPERATOR))
-        admin.quotas.set("anna", jobs=5)
-        with ThreadPoolExecutor() as threads:  # what another admin sets at the same moment stays, too
-            limits: list[dict[str, Any]] = [{"slots": 2}, {"nodes": 3}, {"job_bytes": 4}, {"submissions_per_minute": 6}]
-            list(threads.map(lambda limit: admin.quotas.set("anna", **limit), limits))
-        assert admin.quotas.list() == [
-            Quota(name="anna", jobs=5, submissions_per_minute=6, slots=2, nodes=3, job_bytes=4)
-        ]
-        assert SlotQuotas(redis).all() == {"anna": (2, 3)}
-        assert admin.quotas.set("anna", slots=None).slots is None
-        assert people.anna.patch("/v1/quotas/anna", json={"jobs": 99}).status_code == 403
-        accepted(people.operator.put("/v1/quotas/anna", json={"jobs": 1}))  # the whole quota
-        assert admin.quotas.list() == [Quota(name="anna", jobs=1)]
-
-
 class TestBehindAProxy:
     def test_a_proxy_that_is_trusted_says_who_it_is(self, redis_url: str, tmp_path: Path, site: Site) -> None:
         root, page = tmp_path / "root", {"X-ParallelRun-Page": "1"}
@@ -485,54 +396,3 @@ class TestBehindAProxy:
                 headers = {"X-Forwarded-User": "anna"}
                 assert api.get("/v1/jobs", headers=headers).status_code == 401
                 assert accepted(api.get("/v1/session", headers=headers))["is_signed_in"] is False
-
-
-def test_who_may_pause_resume_and_raise_a_job(redis_url: str, site: Site, tmp_path: Path) -> None:
-    check_pauses(redis_url, tmp_path, site)
-
-
-def check_pauses(redis_url: str, tmp_path: Path, site: Site, without: str = "") -> None:
-    """Pause, resume and prioritize a job as its owner, as others and as an admin."""
-    with served(redis_url, tmp_path / "root", without=without) as server, ExitStack() as clients:
-        people = People(server, clients)
-        job = f"/v1/jobs/{people.things_of_anna(site)}"
-        for refused in (people.bert, people.rita):
-            assert refused.post(f"{job}:pause").status_code == 403
-            assert refused.post(f"{job}:prioritize", json={"priority": "low"}).status_code == 403
-        assert accepted(people.anna.post(f"{job}:pause"))["paused"]
-        assert not accepted(people.anna.post(f"{job}:resume"))["paused"]
-        assert accepted(people.anna.post(f"{job}:prioritize", json={"priority": "high"}))["priority"] == "high"
-        urgent = people.anna.post(f"{job}:prioritize", json={"priority": "urgent"})
-        assert (urgent.status_code, urgent.json()["code"]) == (403, "not_allowed")
-        assert "only an admin" in urgent.json()["detail"]
-        assert people.anna.post(f"{job}:prioritize", json={"priority": "top"}).status_code == 422
-
-        assert accepted(people.operator.post(f"{job}:pause"))["paused"]
-        resumed = people.anna.post(f"{job}:resume")
-        assert resumed.status_code == 403, "an admin has paused it"
-        assert "whoever runs this server has paused job" in resumed.json()["detail"]
-        explained = accepted(people.anna.get(f"{job}/explanation"))
-        assert explained["answer"] == "it was paused by whoever runs this server, as an admin"
-        assert accepted(people.operator.post(f"{job}:prioritize", json={"priority": "urgent"}))["priority"] == "urgent"
-        assert people.anna.post(f"{job}:prioritize", json={"priority": "low"}).status_code == 403
-        assert not accepted(people.operator.post(f"{job}:resume"))["paused"]
-        accepted(people.anna.post(f"{job}:cancel"))
-
-
-def test_the_audit_log_says_who_has_changed_a_priority_and_from_which_to_which(
-    redis_url: str, site: Site, tmp_path: Path
-) -> None:
-    log = tmp_path / "audit.log"
-    flags = ("--token", OPERATOR, "--audit-log", str(log))
-    with ApiServer(tmp_path / "root", redis_url, *flags, insecure=False) as server, ExitStack() as clients:
-        people = People(server, clients)
-        job = people.things_of_anna(site)
-        accepted(people.anna.post(f"/v1/jobs/{job}:prioritize", json={"priority": "high"}))
-        people.anna.post(f"/v1/jobs/{job}:prioritize", json={"priority": "urgent"})
-        accepted(people.operator.post(f"/v1/jobs/{job}:prioritize", json={"priority": "urgent"}))
-        accepted(people.anna.post(f"/v1/jobs/{job}:cancel"))
-    lines = [line for line in map(json.loads, log.read_text().splitlines()) if line.get("job_id") == job]
-    changes = [
-        (line["token_name"], line["priority_from"], line["priority_to"]) for line in lines if "priority_to" in line
-    ]
-    assert changes == [("anna", "normal", "high"), ("default", "high", "urgent")]

@@ -1,4 +1,4 @@
-"""Quotas of jobs and submissions hold also for requests that come at the same moment, to several servers."""
+"""Quotas of jobs and submissions, also for requests that come at once to several servers; and what is used."""
 
 from __future__ import annotations
 
@@ -10,12 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
+import msgspec
 import pytest
 
+from parallelrun.client import Client
+from parallelrun.models import Quota
 from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.layout import retention_of
+from parallelrun_core.retention.policy import JobFacts
 from parallelrun_core.store import keys
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.reservations import Reservations, Reserving, Verdict
+from parallelrun_core.store.slot_quotas import SlotQuotas
+from parallelrun_core.store.usage import UsageStore, Used
 from parallelrun_core.wire.states import JobState
 from tests.integration.api.conftest import Site
 from tests.integration.api.server import ApiServer, Master
@@ -168,3 +175,84 @@ def test_a_reservation_ends_by_itself_and_an_earlier_reader_reads_again(redis: R
     assert lasting.reserve(wish("b"), [], lasting.changes("anna"))[0] is Verdict.RESERVED
     lasting.release(wish("b"))
     assert lasting.reserve(wish("c"), [], lasting.changes("anna"))[0] is Verdict.RESERVED
+
+
+def test_the_use_of_the_cluster_by_week_and_person(redis_url: str, redis: Redis, tmp_path: Path, site: Site) -> None:
+    UsageStore(redis).add({"anna": Used(3600, 0)}, now=1_795_750_000 - 7 * 86_400)
+    UsageStore(redis).add({"anna": Used(7200, 0), "=bert": Used(3600, 1800)}, now=1_795_750_000)
+    flags = ("--visibility", "own", "--cost-per-slot-hour", "0.5", "--cost-per-gpu-hour", "4")
+    with served(redis_url, tmp_path / "root", *flags) as server, ExitStack() as clients:
+        people = People(server, clients)
+        job_id = accepted(people.anna.post("/v1/jobs", json=site.spec()))["id"]
+        folder = retention_of(tmp_path / "root")
+        folder.mkdir(exist_ok=True)
+        fact = JobFacts(job_id=job_id, unit=job_id, submitted=1.0, ended=1_795_750_000 - 7 * 86_400, bytes=3_000)
+        (folder / "measured.json").write_bytes(msgspec.json.encode({"schema": 1, "jobs": [fact]}))
+        rows = people.operator.get("/v1/usage.csv").text.splitlines()
+        assert rows == [
+            "week,owner,slot_hours,gpu_hours,cost,job_bytes,week_bytes",
+            '2026-W48,"\'=bert",1.0,0.5,2.5,0,0',
+            '2026-W48,"anna",2.0,0.0,1.0,3000,0',
+            '2026-W47,"anna",1.0,0.0,0.5,,3000',
+        ]
+        assert {each["owner"] for each in accepted(people.anna.get("/v1/usage"))["items"]} == {"anna"}
+        for name in ("anna", "bert", "everybody"):
+            accepted(people.operator.put(f"/v1/quotas/{name}", json={"jobs": 5}))
+        assert [each["name"] for each in accepted(people.anna.get("/v1/quotas"))["items"]] == ["anna", "everybody"]
+
+
+def test_a_submission_over_a_quota_is_refused_in_words(
+    redis_url: str, redis: Redis, tmp_path: Path, site: Site
+) -> None:
+    check_quotas(redis_url, redis, tmp_path, site)
+
+
+def check_quotas(redis_url: str, redis: Redis, tmp_path: Path, site: Site, without: str = "") -> None:
+    """Submit as much as the quotas allow, and more."""
+    with served(redis_url, tmp_path / "root", without=without) as server, ExitStack() as clients:
+        people = People(server, clients)
+        accepted(people.operator.put("/v1/quotas/everybody", json={"jobs": 2}))
+        accepted(people.operator.put("/v1/quotas/bert", json={"submissions_per_minute": 0}))
+        assert people.anna.put("/v1/quotas/anna", json={"jobs": 99}).status_code == 403
+        first, _ = (accepted(people.anna.post("/v1/jobs", json=site.spec()))["id"] for _ in range(2))
+        refused = people.anna.post("/v1/jobs", json=site.spec())
+        assert refused.status_code == 429
+        assert refused.json()["code"] == "quota_exceeded"
+        assert "Retry-After" not in refused.headers, "a client would wait, and say nothing"
+        assert "anna has 2 jobs that have not ended, and may have 2" in refused.json()["detail"]
+        assert "may submit 0 jobs in a minute" in people.bert.post("/v1/jobs", json=site.spec()).json()["detail"]
+        for _ in range(3):
+            accepted(people.operator.post("/v1/jobs", json=site.spec()))
+        accepted(people.anna.post(f"/v1/jobs/{first}:cancel"))
+        accepted(people.anna.post("/v1/jobs", json=site.spec()))
+        folder = retention_of(tmp_path / "root")
+        folder.mkdir(exist_ok=True)
+        fact = JobFacts(job_id=first, unit=first, submitted=1.0, ended=2.0, bytes=3_000_000_000)
+        (folder / "measured.json").write_bytes(msgspec.json.encode({"schema": 1, "jobs": [fact]}))
+        accepted(people.operator.put("/v1/quotas/anna", json={"job_bytes": 2_000_000_000, "slots": 4}))
+        refused = people.anna.post("/v1/jobs", json=site.spec())
+        assert refused.json()["detail"].startswith(
+            "The jobs of anna take 3,000,000,000 bytes, and may take 2,000,000,000: delete some"
+        )
+        assert SlotQuotas(redis).all() == {"anna": (4, None)}
+        assert people.operator.delete("/v1/quotas/anna").status_code == 204
+        assert people.operator.delete("/v1/quotas/everybody").status_code == 204
+        accepted(people.anna.post("/v1/jobs", json=site.spec()))
+
+
+def test_a_limit_that_is_set_keeps_the_others(redis_url: str, redis: Redis, tmp_path: Path, site: Site) -> None:
+    with served(redis_url, tmp_path / "root") as server, ExitStack() as clients:
+        people = People(server, clients)
+        admin = clients.enter_context(Client(f"http://127.0.0.1:{server.port}", OPERATOR))
+        admin.quotas.set("anna", jobs=5)
+        with ThreadPoolExecutor() as threads:  # what another admin sets at the same moment stays, too
+            limits: list[dict[str, Any]] = [{"slots": 2}, {"nodes": 3}, {"job_bytes": 4}, {"submissions_per_minute": 6}]
+            list(threads.map(lambda limit: admin.quotas.set("anna", **limit), limits))
+        assert admin.quotas.list() == [
+            Quota(name="anna", jobs=5, submissions_per_minute=6, slots=2, nodes=3, job_bytes=4)
+        ]
+        assert SlotQuotas(redis).all() == {"anna": (2, 3)}
+        assert admin.quotas.set("anna", slots=None).slots is None
+        assert people.anna.patch("/v1/quotas/anna", json={"jobs": 99}).status_code == 403
+        accepted(people.operator.put("/v1/quotas/anna", json={"jobs": 1}))  # the whole quota
+        assert admin.quotas.list() == [Quota(name="anna", jobs=1)]

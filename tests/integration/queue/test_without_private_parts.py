@@ -12,6 +12,7 @@ from parallelrun_core.store import fast_path
 from parallelrun_core.store.connection import DirectClient, connect_directly
 from tests.integration.queue import test_model as model
 from tests.integration.queue import test_turn as turn
+from tests.integration.queue import test_turn_sessions as turn_sessions
 from tests.integration.queue.job_on_redis import JobOnRedis, decided
 from tests.twins.sabotage import always
 
@@ -38,4 +39,4 @@ def test_the_queue_behaves_as_its_model(client: DirectClient, monkeypatch: pytes
 
 def test_tokens_fence_commits(client: DirectClient) -> None:
     turn.test_an_old_token_is_refused_once_the_mini_batch_went_to_somebody_else(JobOnRedis(client), decided)
-    turn.test_of_two_deliveries_the_first_to_commit_decides(JobOnRedis(client))
+    turn_sessions.test_of_two_deliveries_the_first_to_commit_decides(JobOnRedis(client))

@@ -194,3 +194,8 @@ def is_alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+Start = Callable[..., WorkerHarness]
+"""The fixture `start`."""
+ECHO = "def run(items):\n    return items\n"
