@@ -223,12 +223,6 @@ def test_the_tree_of_a_job_with_failures(cluster: Cluster) -> None:
         "setting job stage to FIRST_TASK_SCHEDULED, reason: The first task created at 2" in line for line in said
     )
     assert "THRESHOLD_CROSSED" in (logs / "sys" / "error" / leader.name).read_text()
-    (table,) = (logs / "sys" / "metrics").rglob("progress.csv")
-    assert table.read_text().startswith(
-        "Datetime,Total Tasks,Scheduled Tasks,Completed Tasks,Failed Tasks,Elapsed Time"
-    )
-    last = table.read_text().splitlines()[-1].split(",")
-    assert last[1] == last[2] == last[3] == str(result.progress.scheduled)
 
     assert [path.read_text() for path in (logs / "user" / "files").rglob("mine.txt")] == ["7"]
     assert len(list((logs / "user" / "entry_script_log").rglob("process*.log.txt"))) >= 2

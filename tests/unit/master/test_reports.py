@@ -79,7 +79,7 @@ def test_the_checkpoints_are_told_for_each_input(tmp_path: Path) -> None:
 
 def test_the_overview_and_its_table(tmp_path: Path) -> None:
     overview = Overview(tmp_path)
-    overview.progress(Progress(scheduled=5), 1.0)
+    overview.progress(Progress(scheduled=5), 10.0)
     paced = {"recent_from": 100.0, "recent_to": 119.0, "recent_mini_batches": 5, "retried": 1}
     overview.progress(Progress(scheduled=10, listing_done=True, done=4, failed=1, running=2, **paced), 20.0, now=119.0)  # type: ignore[arg-type]
     overview.concatenation(Progress())
@@ -96,9 +96,14 @@ def test_the_overview_and_its_table(tmp_path: Path) -> None:
     with table.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [list(row.values())[1:] for row in rows] == [
-        ["N/A", "5", "0", "0", "1.0", "N/A"],
+        ["N/A", "5", "0", "0", "10.0", "N/A"],
         ["10", "10", "5", "1", "20.0", "19.0"],
     ]
+
+
+def test_a_short_job_has_no_table_of_its_progress(tmp_path: Path) -> None:
+    Overview(tmp_path).progress(Progress(scheduled=1, listing_done=True, done=1), 9.9)
+    assert [path.name.partition(".")[0] for path in tmp_path.rglob("*")] == ["job_progress_overview"]
 
 
 def test_the_time_that_is_left_is_told_by_items_while_mini_batches_are_cut(tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ _COLUMNS = "Datetime,Total Tasks,Scheduled Tasks,Completed Tasks,Failed Tasks,El
 class Overview:
     """logs/job_progress_overview.<yyyymmddhh>.txt: a line now and then, and at each change of phase.
 
-    And logs/sys/metrics/<timestamp>/progress.csv, a row for each of the former; the timestamp is when the leader's
-    term began.
+    And logs/sys/metrics/<timestamp>/progress.csv, a row for each of the former, unless the job takes less than the time
+    between two of them; the timestamp is when the leader's term began.
     """
 
     def __init__(self, logs: Path) -> None:
@@ -59,6 +59,8 @@ class Overview:
         self.say(f"Concatenated {done:,} of {total:,} bytes." if total else "Concatenation has not begun yet.")
 
     def _add_row(self, progress: Progress, elapsed_s: float, left_s: float | None) -> None:
+        if elapsed_s < EVERY_S:
+            return  # a file in two folders of its own, for what the end of the job says in any case
         now = datetime.now(UTC).isoformat(timespec="microseconds").removesuffix("+00:00")
         total = str(progress.scheduled) if progress.listing_done else "N/A"
         remaining = "N/A" if left_s is None else f"{left_s:.1f}"
