@@ -19,8 +19,6 @@ from parallelrun_core.errors import InvalidInput, UnsafePath
 from parallelrun_core.untrusted.paths import opened_path
 
 if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
-
     from parallelrun_core.storage.path_rule import PathRule
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -45,6 +43,13 @@ class Ignored(Protocol):
         all in it, with a `/`.
         """
         ...
+
+
+class NothingIgnored:
+    """What leaves nothing out."""
+
+    def match_file(self, _: str) -> bool:
+        return False
 
 
 def code_files(folder: Path, leave_out: Path | None = None, rule: PathRule | None = None) -> FilesBelow:
@@ -207,23 +212,23 @@ def _is_there(at: int, name: str) -> bool:
     return True
 
 
-def ignored_in(top: int) -> GitIgnoreSpec:
+def ignored_in(top: int) -> Ignored:
     """Read the ignore file of an open folder; without one, nothing is left out.
 
     Raises:
         InvalidInput: it has a pattern that isn't one.
     """
-    from pathspec import GitIgnoreSpec  # most processes never need it
-
     for name in IGNORE_FILES:
         lines = ignore_lines(top, name, "/code")
         if lines is None:
             continue
+        from pathspec import GitIgnoreSpec  # most processes never need it
+
         try:
             return GitIgnoreSpec.from_lines(lines)
         except ValueError as error:
             raise InvalidInput.at("/code", f"{name}: {error}") from error
-    return GitIgnoreSpec.from_lines([])
+    return NothingIgnored()
 
 
 def _outside(name: str) -> InvalidInput:

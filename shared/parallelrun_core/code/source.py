@@ -18,6 +18,7 @@ from parallelrun_core.code.folder import (
     LEAVE_OUT_HINT,
     FilesBelow,
     Ignored,
+    NothingIgnored,
     code_files,
     files_below,
     ignored_in,
@@ -99,17 +100,10 @@ class _Both:
         return self.of_code.match_file(self.below + file) or self.of_include.match_file(file)
 
 
-class _Nothing:
-    """The ignore file of a job without a folder of code."""
-
-    def match_file(self, _: str) -> bool:
-        return False
-
-
 @contextmanager
 def _ignored_at_top(folder: Path | None, rule: PathRule | None) -> Iterator[Ignored]:
     if folder is None:
-        yield _Nothing()
+        yield NothingIgnored()
         return
     with opened_top(folder, "/code", rule) as top:
         yield ignored_in(top)

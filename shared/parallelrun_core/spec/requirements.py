@@ -5,6 +5,8 @@ a name to one and nothing to the other. So a line is read by `packaging`, and wh
 name, the extras, the versions, the marker and the hashes that were read. What has no place among these is refused:
 local paths, `file:`, editable projects, other files, and all options but those that say where packages are, which are
 fields of the environment (`index_option`).
+
+`packaging` is imported where a requirement is read: most jobs have none, and its patterns take 15 ms in each process.
 """
 
 from __future__ import annotations
@@ -12,11 +14,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name, parse_sdist_filename, parse_wheel_filename
-from packaging.version import InvalidVersion, Version
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
 
 _COMMENT: Final = re.compile(r"(^|\s+)#.*$")
 _HASHES: Final = re.compile(r"(?:\s+--hash[= ]\s*\S+)+\s*$")
@@ -63,6 +64,9 @@ def parse_requirement(line: object) -> ParsedRequirement:
     Raises:
         ValueError: it names none, or something that a node must not read or run; the text says what to write.
     """
+    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.utils import canonicalize_name
+
     text = _plain(line)
     if text.startswith("-"):
         raise ValueError(f"{text!r}: {_why_no_option(text)}")
@@ -165,6 +169,8 @@ def _named(text: str) -> str:
     egg = re.search(r"(?:^|&)egg=([A-Za-z0-9._-]+)", fragment)
     name = egg[1] if egg else ""
     if not name and url.startswith("https:"):
+        from packaging.utils import parse_sdist_filename, parse_wheel_filename
+
         file = path.partition("?")[0].rpartition("/")[2]
         try:
             name = parse_wheel_filename(file)[0] if file.endswith(".whl") else parse_sdist_filename(file)[0]
@@ -176,6 +182,8 @@ def _named(text: str) -> str:
 def _check_version(text: str, operator: str, version: str) -> None:
     """`===` compares any text; an installer may take it for something else."""
     if operator == "===":
+        from packaging.version import InvalidVersion, Version
+
         try:
             Version(version)
         except InvalidVersion as error:
@@ -241,6 +249,8 @@ def _package_url(url: str, digests: list[str]) -> str:
 
 def _written(requirement: Requirement, url: str, digests: list[str]) -> str:
     """A line of a requirements file. The name is in the form in which none looks like that of a file."""
+    from packaging.utils import canonicalize_name
+
     extras = f"[{','.join(sorted({*map(canonicalize_name, requirement.extras)}))}]" if requirement.extras else ""
     where = f" @ {url}" if url else str(requirement.specifier)
     marker = f" ; {requirement.marker}" if requirement.marker else ""
