@@ -13,6 +13,7 @@ from typing import Final, cast
 import uvicorn
 from anyio.to_thread import run_sync
 
+import parallelrun_api.http.fastapi_import  # noqa: F401 - before all that imports FastAPI
 from parallelrun_api.app import create_app
 from parallelrun_api.context import Context, build_context
 from parallelrun_api.http.audit import Audit, AuditFile
@@ -136,6 +137,15 @@ class _Server(uvicorn.Server):
             ticks += _TICKS_OF_UVICORN
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._is_stopping.wait(), _TICK_EVERY_S)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let open requests be answered; without any, end at once: uvicorn waits for a tenth of a second."""
+        if self.server_state.connections or self.server_state.tasks:
+            await super().shutdown(sockets)
+            return
+        for listener in (*self.servers, *(sockets or ())):
+            listener.close()
+        await self.lifespan.shutdown()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
