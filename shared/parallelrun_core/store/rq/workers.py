@@ -36,6 +36,7 @@ log = logger()
 
 _CHECK_S = 1.0
 _STOP_S = 10.0
+_LIST_AGAIN_S = 0.02
 _LONGEST_LISTEN_S = 5
 _SPARE_S: Final = 30.0
 """For how long a worker listens beside another one before it is ended: forking one costs as much as a minute of it."""
@@ -279,18 +280,28 @@ class RqWorkers:
         workers = [psutil.Process(pid) for pid in self._idle_since if psutil.pid_exists(pid)]
         signalled: set[psutil.Process] = set()
         until = time.monotonic() + _STOP_S
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})  # it ends a wait then, and nothing else
         while self._idle_since and time.monotonic() < until:
             # Again and again: a worker that is just taking an entry forks a process for it after our first list.
             entries = {each for each in psutil.Process().children(recursive=True) if each.pid not in self._idle_since}
             for process in (*(entries - signalled), *(set(workers) - signalled)):
                 _signal(process, signal.SIGTERM)
                 signalled.add(process)
+            self._wait_for_ends(_LIST_AGAIN_S)
+        for process in signalled:
+            _signal(process, signal.SIGKILL)
+
+    def _wait_for_ends(self, most_s: float) -> None:
+        """Take note of each worker that ends, for so long, or until all have."""
+        until = time.monotonic() + most_s
+        while True:
             for pid in list(self._idle_since):
                 if os.waitpid(pid, os.WNOHANG)[0]:
                     del self._idle_since[pid]
-            time.sleep(0.02)  # children end one by one; there is no single event to wait for
-        for process in signalled:
-            _signal(process, signal.SIGKILL)
+            left_s = until - time.monotonic()
+            if not self._idle_since or left_s <= 0:
+                return
+            signal.sigtimedwait({signal.SIGCHLD}, left_s)
 
 
 def _signal(process: psutil.Process, number: int) -> None:
