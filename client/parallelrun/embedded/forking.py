@@ -9,7 +9,6 @@ import os
 import queue
 import signal
 import socket
-import subprocess
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,7 +19,6 @@ from parallelrun_core.service.template import PACKET_BYTES, Order
 
 _FORKED_WITHIN_S: Final = 60.0
 """A template first imports, which takes long on a machine that is very busy."""
-_ENDED_WITHIN_S: Final = 5.0
 
 
 class ForkedProcess:
@@ -82,11 +80,9 @@ class TemplateLink:
         return process
 
     def close(self) -> None:
-        """Let the template end, after its services."""
+        """End the template; services that it still has end with it."""
         with suppress(OSError):
-            self._channel.shutdown(socket.SHUT_RDWR)
-        with suppress(subprocess.TimeoutExpired):
-            self._template.process.wait(_ENDED_WITHIN_S)
+            self._channel.shutdown(socket.SHUT_RDWR)  # closing it alone would not end the thread that reads
         self._template.close()
 
     def _listen(self) -> None:

@@ -23,6 +23,7 @@ import select
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
@@ -33,6 +34,7 @@ from parallelrun_core.service.process import be_nice, die_with_parent, hide_memo
 from parallelrun_core.service.process_start import put_python_path_last
 
 PACKET_BYTES: Final = 64
+_IMPORTED_WITHIN_S: Final = 1.0
 _SHARED: Final = (
     "parallelrun_core.assets.catalog",
     "parallelrun_core.code.stored",
@@ -102,6 +104,8 @@ class Template:
         self._channel = channel
         self._wake, self._wake_end = wake
         self._running: set[int] = set()
+        self._importing: list[int] = []
+        """Of each service that still imports, the end of a pipe whose other end it closes then."""
 
     def serve(self) -> None:
         """Do what the owner orders; returns when it has closed the channel."""
@@ -132,7 +136,9 @@ class Template:
 
     def _fork(self, order: int, log: int) -> int:
         """Fork a service; returns its process id, which by then is that of its session, too."""
+        self._wait_for_cpu()
         has_session, session_end = os.pipe()
+        has_imported, imported_end = os.pipe()
         parent = os.getpid()
         pid = os.fork()
         if pid == 0:
@@ -143,22 +149,36 @@ class Template:
                 die_with_parent()
                 if os.getppid() == parent:  # it may have ended before the kernel was asked
                     os.close(has_session)
-                    self._become(order, log)
+                    os.close(has_imported)
+                    self._become(order, log, lambda: os.close(imported_end))
                     code = 0
             finally:
                 os._exit(code)
         os.close(session_end)
         os.read(has_session, 1)
-        for fd in (has_session, order, log):
+        for fd in (has_session, imported_end, order, log):
             os.close(fd)
+        self._importing.append(has_imported)
         return pid
 
-    def _become(self, order_fd: int, log: int) -> None:
+    def _wait_for_cpu(self) -> None:
+        """Wait until fewer services import than there are CPUs, so that the one that was ordered first, which takes
+        longest, has one for itself; but not for ever.
+        """
+        while len(self._importing) >= len(os.sched_getaffinity(0)):
+            imported, _, _ = select.select(self._importing, [], [], _IMPORTED_WITHIN_S)
+            for fd in imported or self._importing[:1]:
+                os.close(fd)
+                self._importing.remove(fd)
+
+    def _become(self, order_fd: int, log: int, on_import: Callable[[], object]) -> None:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self._channel.close()
         os.close(self._wake)
         os.close(self._wake_end)
+        for fd in self._importing:
+            os.close(fd)
         for stream in (sys.stdout, sys.stderr):
             os.dup2(log, stream.fileno())
         os.close(log)
@@ -172,7 +192,7 @@ class Template:
         show_as(order.shown_as)
         sys.argv = [order.module, *order.arguments]
         try:
-            launch.run(order.module)
+            launch.run(order.module, on_import)
         except BaseException:
             sys.excepthook(*sys.exc_info())  # as the interpreter does at the end of a program
             sys.stderr.flush()
