@@ -38,6 +38,9 @@ _READ_PRIORITIES_S: Final = 2.0
 """How often a node finds out whether somebody has changed the priority of one of its jobs."""
 _INTERVALS: Final = ((30.0, 0.5), (5.0, 0.2))
 """After so many seconds without any work, a node polls this often at most: an idle one should cost next to nothing."""
+_BEGINS_S: Final = 0.3
+"""So long after a new job was seen, a node without work expects it to have something to do."""
+_BEGINS_POLL_S: Final = 0.01
 _JOIN_AGAIN_S = 1.0
 
 
@@ -70,6 +73,9 @@ class WorkFinder:
         self._others: set[str] = set()
         """Jobs of other computes, which need not be read again."""
         self._poll_at = 0.0  # by hand, as the intervals differ
+        self._seen: set[str] = set()
+        """The jobs that were there at the last poll."""
+        self._begins_until = 0.0
         self._anyway = Every(ANYWAY_S)
         self._had_work_at: float | None = None
 
@@ -94,6 +100,8 @@ class WorkFinder:
     def _interval_s(self, now: float) -> float:
         if self._jobs or self._had_work_at is None:
             self._had_work_at = now
+        if not self._jobs and now < self._begins_until:
+            return min(self._settings.poll_seconds, _BEGINS_POLL_S)
         idle_s = now - self._had_work_at
         slowest_s = next((interval_s for after_s, interval_s in _INTERVALS if idle_s > after_s), 0.0)
         return max(self._settings.poll_seconds, slowest_s)
@@ -116,6 +124,9 @@ class WorkFinder:
         jobs: list[NodeJob] = []
         waiting: dict[str, int] = {}
         active_ids = {each.job_id for each in active}
+        if active_ids - self._seen:
+            self._begins_until = now + _BEGINS_S
+        self._seen = active_ids
         self._skipped.keep_only(active_ids)
         self._join_order.keep_only(active_ids - self._jobs.keys())
         self._others &= active_ids

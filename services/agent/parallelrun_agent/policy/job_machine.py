@@ -30,6 +30,8 @@ from parallelrun_core.wire.outcome import Failure, Outcome, Use
 from parallelrun_core.wire.states import JobState
 
 _TURNS_PER_LEASE = 4
+_ASK_S = 0.02
+"""So soon after it has reported all that it had, a node asks whether that was the last of the job."""
 
 
 class JobMachine:
@@ -75,6 +77,7 @@ class JobMachine:
         """What this session has leased and not reported yet; only to be read by others."""
         self._lease_clock = LeaseClock(self._lease_s)
         self._turn_by = 0.0
+        self._ask_at = NEVER
         self.pool.workers.clear()
         self.commands.clear()
         self.apart.clear()
@@ -95,7 +98,7 @@ class JobMachine:
     def due_at(self) -> float:
         """Return when there must be a turn: to report, to ask for the state, or because it was waited for long enough;
         or NEVER."""
-        asks_at = NEVER if self._turn_by else 0.0
+        asks_at = self._ask_at if self._turn_by else 0.0
         return min(asks_at, self._report_by(), self._look_ahead.gather_until, self._early.pause_until)
 
     def _report_by(self) -> float:
@@ -130,7 +133,7 @@ class JobMachine:
         is_done = self._is_done()
         workers = self.pool.available() if self._ready and self._is_open else ()
         want = 0 if self._early.pauses(now) else self.deliveries.wanted(self._look_ahead, workers, self._ready, now)
-        if not (want or is_done or now >= self._turn_by or now >= self._report_by()):
+        if not (want or is_done or now >= min(self._turn_by, self._ask_at, self._report_by())):
             return None
         mode: Mode = "stay" if self.joined else "join"
         if is_done:
@@ -158,6 +161,7 @@ class JobMachine:
         if answer.deliveries:
             self._early.leased(now)
         self.deliveries.receive(assignments_of(answer.deliveries, can_retry_items=self.apart.can_retry_items))
+        self._ask_at = sent_at + _ASK_S if turn.reports and self.is_at_rest else NEVER
         self._hand_out.to_workers(now, disk_is_full=self.disk_is_full)
         if answer.is_closed:
             self.drain(NEVER, now)
