@@ -38,7 +38,7 @@ def test_what_is_accepted_is_on_the_disk_with_its_code(
 ) -> None:
     synced = noted_syncs(monkeypatch)
     root = tmp_path / "root"
-    job_id = submissions(root, redis).accept(upload(site), "")
+    job_id = submissions(root, redis).accept(upload(site), "").job_id
     must = [root / "jobs" / job_id, root / "jobs" / job_id / "job.json", root / "jobs", *(root / "code").rglob("*")]
     assert {str(path) for path in must if path.stat().st_ino not in synced} == set()
 
@@ -73,7 +73,7 @@ def test_code_that_is_stored_and_damaged_is_stored_again(tmp_path: Path, site: S
 
 def test_the_same_key_makes_one_job_whoever_asks(tmp_path: Path, site: Site, redis: Redis) -> None:
     root = tmp_path / "root"
-    ids = {submissions(root, redis).accept(upload(site), "key") for _ in range(3)}
+    ids = {submissions(root, redis).accept(upload(site), "key").job_id for _ in range(3)}
     assert len(ids) == 1
     assert {path.name for path in (root / "jobs").iterdir()} == ids
 
@@ -83,7 +83,7 @@ def test_a_job_that_another_request_has_made_is_durable_when_it_is_answered(
 ) -> None:
     """That one may have been killed just then."""
     root = tmp_path / "root"
-    job_id = submissions(root, redis).accept(upload(site), "key")
+    job_id = submissions(root, redis).accept(upload(site), "key").job_id
     synced = noted_syncs(monkeypatch)
-    assert submissions(root, redis).accept(upload(site), "key") == job_id
+    assert submissions(root, redis).accept(upload(site), "key").job_id == job_id
     assert {(root / "jobs").stat().st_ino, (root / "jobs" / job_id).stat().st_ino} <= synced

@@ -124,9 +124,9 @@ async def invoke(name: str, request: Request, facade: FacadeOf) -> Response:
     if deployment := request.headers.get("azureml-model-deployment"):
         invocation["deployment_name"] = deployment
     context = facade.context
-    job_id = await run_sync(_service(facade).invoke, name, invocation, "")
-    await context.registrar.register(job_id)
-    return answer(batch_job(request, await run_sync(context.jobs.submitted, job_id)), 201)
+    accepted = await run_sync(_service(facade).invoke, name, invocation, "")
+    await context.registrar.register(accepted)
+    return answer(batch_job(request, await run_sync(context.jobs.submitted, accepted.job_id)), 201)
 
 
 def _service(facade: Facade) -> EndpointService:

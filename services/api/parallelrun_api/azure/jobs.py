@@ -47,9 +47,10 @@ async def put_job(name: str, request: Request, facade: FacadeOf) -> Response:
         upload = await run_sync(_upload, facade, name, sent)
         async with context.key_locks.hold(key := f"azure.{name}"):
             span = request.headers.get("traceparent", "")
-            job_id = await run_sync(context.submissions.accept, upload, key, span)
+            accepted = await run_sync(context.submissions.accept, upload, key, span)
+            job_id = accepted.job_id
             await run_sync(facade.names.remember, name, job_id, sent)
-            await context.registrar.register(job_id)
+            await context.registrar.register(accepted)
     job = await run_sync(context.jobs.submitted, job_id)
     return answer(job_answer(facade, request, job, name=name), 201)
 

@@ -75,9 +75,9 @@ async def delete_schedule(name: str, facade: FacadeOf) -> Response:
 @router.post("/schedules/{name}/trigger", name="trigger_schedule")
 async def trigger_schedule(name: str, facade: FacadeOf) -> Response:
     """Make one job now."""
-    job_id = await run_sync(facade.context.schedules.make_now, name, "")
-    await facade.context.registrar.register(job_id)
-    return answer({"submissionId": job_id, "scheduleActionType": "CreateJob"})
+    accepted = await run_sync(facade.context.schedules.make_now, name, "")
+    await facade.context.registrar.register(accepted)
+    return answer({"submissionId": accepted.job_id, "scheduleActionType": "CreateJob"})
 
 
 def schedule_document(sent: Mapping[str, Any]) -> dict[str, Any]:

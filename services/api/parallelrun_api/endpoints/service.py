@@ -18,7 +18,7 @@ from parallelrun_api.people.person import CURRENT
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.code import code_is_whole, store_code, store_steps_code
 from parallelrun_api.submission.step_problems import StepProblems
-from parallelrun_api.submission.submissions import Submissions
+from parallelrun_api.submission.submissions import Accepted, Submissions
 from parallelrun_api.submission.upload import SubmittedForm
 from parallelrun_core.answers import endpoints as answers
 from parallelrun_core.answers.answer import rfc3339
@@ -175,8 +175,8 @@ class EndpointService:
         if stored_endpoint.default_deployment == name:
             self._store.put(msgspec.structs.replace(stored_endpoint, default_deployment="", at=self._clock()))
 
-    def invoke(self, name: str, document: object, key: str, traceparent: str = "") -> str:
-        """Make a job of a deployment and what is given, durably; returns its id. It is not yet registered.
+    def invoke(self, name: str, document: object, key: str, traceparent: str = "") -> Accepted:
+        """Make a job of a deployment and what is given, durably. It is not yet registered.
 
         Args:
             key: calling again with the same one and the same document gives the same job.

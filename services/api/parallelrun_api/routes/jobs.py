@@ -26,6 +26,7 @@ from parallelrun_api.routes.job_queries import job_filter_of, job_query
 from parallelrun_api.routes.responses import JobId, TraceParent, document_body, zip_form
 from parallelrun_api.routes.router import Operations
 from parallelrun_api.routes.submitting import IdempotencyKey, accepted
+from parallelrun_api.submission.submissions import Accepted
 from parallelrun_api.submission.upload import receive_upload
 from parallelrun_api.views.job_search import JobQuery
 from parallelrun_api.views.jobs import JobFilter
@@ -114,7 +115,7 @@ async def submit(
     folder = code_store(settings.root)
     form = await receive_upload(request, max_bytes=settings.max_body_bytes, folder=folder)
 
-    def accept(key: str) -> str:
+    def accept(key: str) -> Accepted:
         return context.submissions.accept(form.parsed(context.assets.names), key, traceparent or "")
 
     with closing(form):

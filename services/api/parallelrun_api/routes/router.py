@@ -22,7 +22,7 @@ _Endpoint = TypeVar("_Endpoint", bound=Callable[..., Any])
 
 
 class Operation(Route):
-    """One operation: its path and method, and FastAPI's route, which is made when it is first called or described.
+    """An operation: its path and method, and FastAPI's route, which is made when it is first called or described.
 
     FastAPI prepares each parameter and answer of a route, and of one in a router that is included twice. For all of
     them, this was 0.18 s of CPU before a server answered its first request.

@@ -14,6 +14,7 @@ from parallelrun_api.context import Context
 from parallelrun_api.http.answers import encoded, encoded_answer
 from parallelrun_api.submission.forms import CODE
 from parallelrun_api.submission.idempotency import checked_key
+from parallelrun_api.submission.submissions import Accepted
 from parallelrun_api.submission.upload import read_document_and_files
 from parallelrun_api.views.presenters import etag
 from parallelrun_core.answers.jobs import Job
@@ -31,16 +32,16 @@ async def _key_of(
 IdempotencyKey = Annotated[str, Depends(_key_of)]
 
 
-async def accepted(context: Context, key: str, accept: Callable[[str], str]) -> Response:
+async def accepted(context: Context, key: str, accept: Callable[[str], Accepted]) -> Response:
     """Return the answer with a job that is accepted now, or was accepted by an earlier request with this key.
 
     Args:
-        accept: accepts a job for a key, durably, in a thread; returns its id. It is not yet registered.
+        accept: accepts a job for a key, durably, in a thread. It is not yet registered.
     """
 
     def submitted() -> Job:
-        job_id = accept(key)
-        return context.jobs.submitted(job_id, new=context.registrar.register_here(job_id))
+        job = accept(key)
+        return context.jobs.submitted(job.job_id, new=context.registrar.register_here(job))
 
     async with context.key_locks.hold(key):
         job = await run_sync(submitted)

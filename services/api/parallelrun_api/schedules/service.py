@@ -13,7 +13,7 @@ import msgspec
 from parallelrun_api.people.person import CURRENT, seen_places
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.key_claims import KeyClaims
-from parallelrun_api.submission.submissions import Submissions
+from parallelrun_api.submission.submissions import Accepted, Submissions
 from parallelrun_api.submission.upload import SubmittedForm
 from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.computes.selection import computes_in
@@ -118,8 +118,8 @@ class ScheduleService:
         """Forget a schedule; its jobs stay. Raises NotFound."""
         self.store.remove(name)
 
-    def make_now(self, name: str, key: str) -> str:
-        """Make a job of a schedule now, durably, whether it is due or not; returns its id. It is not yet registered.
+    def make_now(self, name: str, key: str) -> Accepted:
+        """Make a job of a schedule now, durably, whether it is due or not. It is not yet registered.
 
         Args:
             key: calling again with the same one gives the same job. Empty: each call gives another one.
@@ -148,12 +148,12 @@ class ScheduleService:
             with self._submissions.reserved(job_id, record.owner):
                 folder.create_with(record, None)
         except FileExistsError:  # by an earlier request with this key
-            return job_id
+            return Accepted(job_id)
         fire = FireRecord(
             due=shown(now), at=self._clock(), outcome=FireOutcome.MANUAL, revision=revision.number, job_id=job_id
         )
         self.store.fires(name).record_manual(fire, now)
-        return job_id
+        return Accepted(job_id)
 
     def _job(self, reading: ScheduleReading, code: IO[bytes] | None) -> JobRecord:
         """The job that is made each time, without its id."""

@@ -11,7 +11,7 @@ from typing import Final
 from anyio import from_thread
 from anyio.to_thread import run_sync
 
-from parallelrun_api.submission.submissions import Submissions
+from parallelrun_api.submission.submissions import Accepted, Submissions
 from parallelrun_api.views.jobs import JobReader
 from parallelrun_core.folder.job_folder import abandoned
 from parallelrun_core.folder.records import JobRecord
@@ -40,19 +40,20 @@ class Registrar:
         self._is_work_left = asyncio.Event()
         self._clean_up_at = 0.0
 
-    async def register(self, job_id: str) -> None:
+    async def register(self, accepted: Accepted) -> None:
         """Make a job known to Redis, now or later."""
-        await run_sync(self.register_here, job_id)
+        await run_sync(self.register_here, accepted)
 
-    def register_here(self, job_id: str) -> JobRecord | None:
+    def register_here(self, accepted: Accepted) -> JobRecord | None:
         """Do the same in a thread that the server's loop has for requests: each more of them costs as much as a look
         at Redis. Returns what was submitted, if nothing else can have become of the job."""
         try:
-            return self._submissions.register(job_id)
+            self._submissions.register(accepted)
         except RedisError as error:
-            log.warning("job_not_registered", job_id=job_id, error=str(error))
-            from_thread.run_sync(self._leave, job_id)
+            log.warning("job_not_registered", job_id=accepted.job_id, error=str(error))
+            from_thread.run_sync(self._leave, accepted.job_id)
             return None
+        return accepted.new
 
     def _leave(self, job_id: str) -> None:
         self._left.append(job_id)
@@ -81,7 +82,7 @@ class Registrar:
     async def _register_next(self) -> None:
         job_id = self._left[0]
         try:
-            await run_sync(self._submissions.register, job_id)
+            await run_sync(self._submissions.register, Accepted(job_id))
             log.info("job_registered_late", job_id=job_id)
         except UNREADABLE as error:
             self._skipped.report(job_id, error)

@@ -25,7 +25,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -76,6 +76,14 @@ class _Prepared:
     """The job from which it takes over."""
 
 
+class Accepted(NamedTuple):
+    """A job that is durable, and not known to Redis yet."""
+
+    job_id: str
+    new: JobRecord | None = None
+    """What was submitted, if the request has just created the job; None: anything may have become of it."""
+
+
 class Submissions:
     """Accepts jobs. Safe to share between threads."""
 
@@ -97,11 +105,9 @@ class Submissions:
         self._registry = Registry(redis)
         self._keys = KeyClaims(root)
         self._computes = computes
-        self._created: dict[str, JobRecord] = {}
-        """Jobs that this server has created, and not yet tried to make known to Redis."""
 
-    def accept(self, upload: SubmittedForm, key: str, traceparent: str = "") -> str:
-        """Turn an upload into a job; returns its id. The job is durable, and not yet registered.
+    def accept(self, upload: SubmittedForm, key: str, traceparent: str = "") -> Accepted:
+        """Turn an upload into a job, durably. It is not yet registered.
 
         With an idempotency key, the same upload becomes the same job however often it comes.
 
@@ -120,11 +126,10 @@ class Submissions:
             job_id = new_job_id()
             prepared = self._prepare(job_id, upload)
             with self.reserved(job_id, CURRENT.get().owner):
-                self._create(job_id, upload, prepared, traceparent, is_alone=True)
-            return job_id
+                return self._create(job_id, upload, prepared, traceparent, is_alone=True)
         job_id = self._keys.job_of(key, upload.sha256, now=now) or new_job_id()
         if self._is_accepted(job_id):
-            return job_id
+            return Accepted(job_id)
         self._check_quota()
         try:
             prepared = self._prepare(job_id, upload)
@@ -132,15 +137,14 @@ class Submissions:
             # Another server may have been faster, and what keeps this job out is that very job, or its output.
             earlier_id = self._keys.job_of(key, upload.sha256, now=now)
             if earlier_id is not None and self._is_accepted(earlier_id):
-                return earlier_id
+                return Accepted(earlier_id)
             raise
         job_id = self._keys.claim(key, upload.sha256, job_id, now=now)
         failpoints.reach("key.claimed")
         if self._is_accepted(job_id):
-            return job_id  # another server was faster
+            return Accepted(job_id)  # another server was faster
         with self.reserved(job_id, CURRENT.get().owner):
-            self._create(job_id, upload, prepared, traceparent, is_alone=False)
-        return job_id
+            return self._create(job_id, upload, prepared, traceparent, is_alone=False)
 
     def _check_quota(self) -> None:
         if self._quotas is not None:
@@ -204,18 +208,15 @@ class Submissions:
         """
         self._keys.begin_day(self._registry.now())
 
-    def register(self, job_id: str) -> JobRecord | None:
-        """Make an accepted job known to Redis, unless it has gone on already; returns what was submitted, if this
-        server has just created the job.
+    def register(self, accepted: Accepted) -> None:
+        """Make an accepted job known to Redis, unless it has gone on already.
 
         Raises:
             RedisError: Redis is away.
         """
-        new = self._created.pop(job_id, None)
-        register(self._redis, JobFolder(self._root, job_id), new=new)
+        register(self._redis, JobFolder(self._root, accepted.job_id), new=accepted.new)
         if self._quotas is not None:
-            self._quotas.confirm(job_id)
-        return new
+            self._quotas.confirm(accepted.job_id)
 
     def _is_accepted(self, job_id: str) -> bool:
         folder = JobFolder(self._root, job_id).path
@@ -283,7 +284,7 @@ class Submissions:
 
     def _create(
         self, job_id: str, upload: SubmittedForm, prepared: _Prepared, traceparent: str, *, is_alone: bool
-    ) -> None:
+    ) -> Accepted:
         """Create the job's folder.
 
         Args:
@@ -301,12 +302,11 @@ class Submissions:
                 take_over_into = partial(take_over, prepared.earlier) if prepared.earlier is not None else None
                 record = folder.create_with(record, take_over_into)
         except FileExistsError:
-            return  # the same upload, under the same key, was faster
+            return Accepted(job_id)  # the same upload, under the same key, was faster
         except BaseException:
             if is_alone and not folder.has_record:
                 shutil.rmtree(folder.path, ignore_errors=True)
             raise
-        self._created[job_id] = record
         taken_over = record.resumed.mini_batches if record.resumed else 0
         log.info(
             "job_accepted",
@@ -316,6 +316,7 @@ class Submissions:
             taken_over=taken_over,
         )
         failpoints.reach("api.accepted")
+        return Accepted(job_id, record)
 
     def notes(self, reading: Reading, recorded: Mapping[str, Any]) -> list[str]:
         """The notes on a document that are true on this server.
