@@ -46,7 +46,7 @@ class Ignored(Protocol):
 
 
 class NothingIgnored:
-    """What leaves nothing out."""
+    """A rule that leaves nothing out."""
 
     def match_file(self, _: str) -> bool:
         return False

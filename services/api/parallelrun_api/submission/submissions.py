@@ -81,7 +81,7 @@ class Accepted(NamedTuple):
 
     job_id: str
     new: JobRecord | None = None
-    """What was submitted, if the request has just created the job; None: anything may have become of it."""
+    """The record, if the request has just created the job; None: anything may have become of the job since."""
 
 
 class Submissions:
