@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_args
 import msgspec
 from msgspec import Meta
 
+_Answer = TypeVar("_Answer", bound="Answer")
+
 SCHEMAS: Final = "#/components/schemas"
 """The place of schemas in the OpenAPI document."""
 
@@ -51,3 +53,16 @@ class Answer(msgspec.Struct, kw_only=True, frozen=True):
         from pydantic_core import core_schema
 
         return core_schema.any_schema(ref=f"{cls.__module__}.{cls.__qualname__}:{id(cls)}")
+
+
+def answer_of(model: type[_Answer], source: object, **fields: Any) -> _Answer:
+    """Make an answer of something that has fields of the same names, which are the same in the answer.
+
+    Args:
+        fields: those that the source doesn't have, or has in another form.
+
+    Raises:
+        AttributeError: the source lacks another one.
+    """
+    same = {name: getattr(source, name) for name in model.__struct_fields__ if name not in fields}
+    return model(**same, **fields)

@@ -21,7 +21,7 @@ from parallelrun_api.submission.step_problems import StepProblems
 from parallelrun_api.submission.submissions import Accepted, Submissions
 from parallelrun_api.submission.upload import SubmittedForm
 from parallelrun_core.answers import endpoints as answers
-from parallelrun_core.answers.answer import rfc3339
+from parallelrun_core.answers.answer import answer_of, rfc3339
 from parallelrun_core.azure.findings import Note
 from parallelrun_core.endpoints.document import DeploymentReading, checked_name, read_deployment, read_endpoint
 from parallelrun_core.endpoints.invoking import job_document, read_invocation
@@ -80,13 +80,9 @@ class EndpointService:
     def get(self, name: str) -> answers.BatchEndpoint:
         """Return one endpoint. Raises NotFound."""
         endpoint = self._store.get(name)
-        return answers.BatchEndpoint(
-            name=endpoint.name,
-            owner=endpoint.owner,
-            display_name=endpoint.display_name,
-            description=endpoint.description,
-            tags=endpoint.tags,
-            default_deployment=endpoint.default_deployment,
+        return answer_of(
+            answers.BatchEndpoint,
+            endpoint,
             deployments=self._store.deployments(name),
             created=rfc3339(endpoint.made),
             modified=rfc3339(endpoint.at),
@@ -251,18 +247,14 @@ class EndpointService:
 
 
 def _shown(deployment: Deployment) -> answers.BatchDeployment:
-    return answers.BatchDeployment(
-        name=deployment.name,
-        endpoint=deployment.endpoint,
-        type=deployment.type,
-        description=deployment.description,
-        tags=deployment.tags,
+    return answer_of(
+        answers.BatchDeployment,
+        deployment,
         inputs={
             name: answers.DeploymentInput(type=slot.type, default=slot.default)
             for name, slot in deployment.slots.items()
         },
         created=rfc3339(deployment.made),
         modified=rfc3339(deployment.at),
-        notes=deployment.notes,
         spec=masked_spec(deployment.job),
     )

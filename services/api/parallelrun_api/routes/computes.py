@@ -12,7 +12,7 @@ from parallelrun_api.context import Context
 from parallelrun_api.routes.definition_routes import DefinitionRoutes
 from parallelrun_api.routes.responses import document_body
 from parallelrun_api.routes.router import Operations
-from parallelrun_core.answers.answer import rfc3339
+from parallelrun_core.answers.answer import answer_of, rfc3339
 from parallelrun_core.answers.computes import Compute, ComputeList, ComputeNode, ComputeStatus
 from parallelrun_core.computes.catalog import definition_fields
 from parallelrun_core.computes.definition import NAME_PATTERN
@@ -63,12 +63,10 @@ def _costs(context: Context) -> defaultdict[str, float]:
 
 def _shown(compute: Definition, status: Status | None, cost_per_hour: float = 0.0) -> Compute:
     fields = definition_fields(compute)
-    return Compute(
-        name=compute.name,
+    return answer_of(
+        Compute,
+        compute,
         type=str(fields["type"]),
-        min_instances=compute.min_instances,
-        max_instances=compute.max_instances,
-        is_default=compute.is_default,
         definition=fields,
         status=_status(status) if status is not None else None,
         cost_per_hour=round(cost_per_hour, 4),
@@ -76,21 +74,15 @@ def _shown(compute: Definition, status: Status | None, cost_per_hour: float = 0.
 
 
 def _status(status: Status) -> ComputeStatus:
-    return ComputeStatus(
+    return answer_of(
+        ComputeStatus,
+        status,
         at=rfc3339(status.at),
-        wanted=status.wanted,
-        ready=status.ready,
-        launching=status.launching,
-        leaving=status.leaving,
-        failures=status.failures,
         why=visible(status.why),
         next_attempt=rfc3339(status.next_attempt) if status.next_attempt > status.at else None,
         nodes=[
-            ComputeNode(node=each.node, stage=each.stage, since=rfc3339(each.since), words=visible(each.words))
-            for each in status.nodes
+            answer_of(ComputeNode, each, since=rfc3339(each.since), words=visible(each.words)) for each in status.nodes
         ],
-        plan=status.plan,
-        plans=status.plans,
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import msgspec
 from fastapi import Path, Request, Response
 from pydantic import Field
 
@@ -15,7 +14,7 @@ from parallelrun_api.people.access import Subject
 from parallelrun_api.people.person import seen_places
 from parallelrun_api.routes.router import Operations
 from parallelrun_api.views.node_usage import by_machine, summed
-from parallelrun_core.answers.answer import rfc3339
+from parallelrun_core.answers.answer import answer_of, rfc3339
 from parallelrun_core.answers.node_usage import NodeUsage, UsageHistory
 from parallelrun_core.answers.nodes import Node, NodeCheck, NodeCheckAsked, NodeGpu, NodeList, NodePressure, WorkForJob
 from parallelrun_core.checks.stores import refusals
@@ -84,11 +83,6 @@ def _check(answer: CheckAnswer) -> NodeCheck:
     return NodeCheck(id=answer.id, findings=items)
 
 
-def _pressure(info: NodeInfo) -> NodePressure | None:
-    pressure = info.pressure
-    return NodePressure(of=pressure.of, cpu=pressure.cpu, io=pressure.io, memory=pressure.memory) if pressure else None
-
-
 def _usage(info: NodeInfo) -> NodeUsage | None:
     measured = info.usage
     if measured is None:
@@ -96,19 +90,14 @@ def _usage(info: NodeInfo) -> NodeUsage | None:
     gpus = [gpu for gpu in info.gpus if gpu.utilization is not None]
     with_memory = [gpu for gpu in info.gpus if gpu.memory_used_bytes is not None and gpu.memory_bytes is not None]
     times = [measured.at - measured.history_s * back for back in range(len(measured.cpu_history))]
-    return NodeUsage(
-        cpus=measured.cpus,
-        cpu=measured.cpu,
-        memory_used_bytes=measured.memory_used_bytes,
+    return answer_of(
+        NodeUsage,
+        measured,
         memory_bytes=info.memory_bytes,
         gpus=len(info.gpus),
         gpu=sum(gpu.utilization or 0.0 for gpu in gpus) / len(gpus) if gpus else None,
         gpu_memory_used_bytes=sum(gpu.memory_used_bytes or 0 for gpu in with_memory) if with_memory else None,
         gpu_memory_bytes=sum(gpu.memory_bytes or 0 for gpu in with_memory) if with_memory else None,
-        disk_read_bytes_per_s=measured.disk_read_bytes_per_s,
-        disk_written_bytes_per_s=measured.disk_written_bytes_per_s,
-        network_received_bytes_per_s=measured.network_received_bytes_per_s,
-        network_sent_bytes_per_s=measured.network_sent_bytes_per_s,
         at=rfc3339(measured.at),
         history=UsageHistory(
             at=[rfc3339(time) for time in reversed(times)],
@@ -126,24 +115,18 @@ def _work(job: str, workers: int, context: Context) -> WorkForJob:
 def _node(info: NodeInfo, is_alive: bool, context: Context) -> Node:
     sees_job = context.access.sees_job
     workers = {job: busy for job, busy in info.workers.items() if sees_job(job)} if is_alive else {}
-    return Node(
-        node=info.node,
-        host=info.host,
-        slots=info.slots,
+    return answer_of(
+        Node,
+        info,
         busy=info.busy if is_alive else 0,
         state=info.state if is_alive else NodeState.LOST,
-        version=info.version,
         started=rfc3339(info.started),
         jobs=[job for job in info.jobs if sees_job(job)] if is_alive else [],
         work=[_work(job, busy, context) for job, busy in sorted(workers.items()) if busy],
-        workers_apart=info.workers_apart,
-        memory_bytes=info.memory_bytes,
-        disk_free_bytes=info.disk_free_bytes,
         clock_ahead_s=info.clock_ahead_s if is_alive else 0.0,
-        compute=info.compute,
         ends_at=rfc3339(info.ends_at) if info.ends_at else None,
-        pressure=_pressure(info) if is_alive else None,
-        gpus=[NodeGpu(**msgspec.structs.asdict(gpu)) for gpu in info.gpus] if is_alive else [],
+        pressure=answer_of(NodePressure, info.pressure) if is_alive and info.pressure else None,
+        gpus=[answer_of(NodeGpu, gpu) for gpu in info.gpus] if is_alive else [],
         usage=_usage(info) if is_alive else None,
         check=_check(info.check) if is_alive and info.check is not None else None,
     )

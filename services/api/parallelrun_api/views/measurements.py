@@ -13,7 +13,7 @@ import msgspec
 
 from parallelrun_api.views.files import ServedFolder
 from parallelrun_core.answers import reports as answers
-from parallelrun_core.answers.answer import rfc3339
+from parallelrun_core.answers.answer import answer_of, rfc3339
 from parallelrun_core.answers.reports import StorageReport, StorageRequests
 from parallelrun_core.errors import NotFound, UnsafePath
 from parallelrun_core.folder.metrics import LoggedMetric, read_metrics
@@ -61,12 +61,10 @@ def metric_report(logs: Path) -> answers.MetricReport:
 
 def _shown(metric: LoggedMetric) -> answers.Metric:
     points = [
-        answers.MetricPoint(
+        answer_of(
+            answers.MetricPoint,
+            point,
             time=rfc3339(min(max(point.time, 0.0), _LAST_TIME) if math.isfinite(point.time) else 0.0),
-            value=point.value,
-            step=point.step,
-            source=point.source,
-            process=point.process,
         )
         for point in metric.points
     ]

@@ -160,15 +160,12 @@ def type_of(record: JobRecord) -> answers.JobType:
 
 
 def _failure(failure: JobFailure, mask: Mask) -> JobFailure:
-    return JobFailure(
-        code=failure.code,
+    return msgspec.structs.replace(
+        failure,
         summary=mask.printable(failure.summary),
         first_cause=mask.printable(failure.first_cause),
         traceback=mask.printable(failure.traceback),
-        sample_mini_batches=failure.sample_mini_batches,
-        log=failure.log,
         hint=mask.printable(failure.hint),
-        error_category=failure.error_category,
         errors=_errors(failure.errors, mask),
     )
 

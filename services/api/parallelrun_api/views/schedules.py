@@ -8,7 +8,7 @@ from typing import Final
 
 from parallelrun_api.views.presenters import type_of
 from parallelrun_core.answers import schedules as answers
-from parallelrun_core.answers.answer import rfc3339
+from parallelrun_core.answers.answer import answer_of, rfc3339
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
 from parallelrun_core.schedules.records import FireRecord, Revision, moment, shown
 from parallelrun_core.schedules.store import ScheduleStore
@@ -31,14 +31,11 @@ def schedule(store: ScheduleStore, name: str, revision: Revision) -> answers.Sch
     following = islice(revision.due().after(max(moment(time.time()), revision.since())), _NEXT)
     spec = revision.job.spec
     mask = Mask(spec)
-    return answers.Schedule(
+    return answer_of(
+        answers.Schedule,
+        revision,
         name=name,
-        owner=revision.owner,
-        display_name=revision.display_name,
-        description=revision.description,
-        tags=revision.tags,
         enabled=revision.is_enabled,
-        trigger=revision.trigger,
         due=described(parsed_trigger(revision.trigger)),
         missed_runs=revision.missed,
         allow_overlap=revision.may_overlap,
@@ -57,14 +54,7 @@ def schedule(store: ScheduleStore, name: str, revision: Revision) -> answers.Sch
 
 
 def fire_of(fire: FireRecord) -> answers.Fire:
-    return answers.Fire(
-        due=fire.due,
-        outcome=fire.outcome.value,
-        at=rfc3339(fire.at),
-        job_id=fire.job_id or None,
-        passed_over=fire.passed_over,
-        why=fire.why,
-    )
+    return answer_of(answers.Fire, fire, outcome=fire.outcome.value, at=rfc3339(fire.at), job_id=fire.job_id or None)
 
 
 def page(

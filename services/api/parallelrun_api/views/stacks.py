@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final
 
 from parallelrun_api.views.files import ServedFolder
-from parallelrun_core.answers.answer import rfc3339
+from parallelrun_core.answers.answer import answer_of, rfc3339
 from parallelrun_core.answers.stacks import NodeStacks, StacksReport
 from parallelrun_core.errors import NotFound, UnsafePath
 from parallelrun_core.folder.stacks import decode_stacks
@@ -26,15 +26,7 @@ def stacks_report(served: ServedFolder) -> StacksReport:
         remaining_bytes -= len(text)
         node_stacks = decode_stacks(text)
         if node_stacks is not None:
-            items.append(
-                NodeStacks(
-                    id=node_stacks.id,
-                    node=node_stacks.node,
-                    at=rfc3339(node_stacks.at),
-                    workers=node_stacks.workers,
-                    left_out=node_stacks.left_out,
-                )
-            )
+            items.append(answer_of(NodeStacks, node_stacks, at=rfc3339(node_stacks.at)))
     return StacksReport(items=items)
 
 
