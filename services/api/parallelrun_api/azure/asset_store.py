@@ -14,7 +14,7 @@ from typing import Any, Final
 from parallelrun_api.azure.names import checked_name
 from parallelrun_api.people.access import Subject, not_owned
 from parallelrun_api.people.person import CURRENT
-from parallelrun_core.durable_files import replace_file, sync_file, sync_folder, write_once
+from parallelrun_core.durable_files import replace_durably, write_once
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound
 from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER
 
@@ -65,10 +65,7 @@ class AssetStore:
             if not person.may_change(stored.get("owner", person.owner)):
                 return self.get(kind, name, version)
         changeable = {key: value for key, value in properties.items() if key in CHANGEABLE and value is not None}
-        beside = path.with_suffix(".now")
-        replace_file(beside, json.dumps(changeable).encode(), mode=PRIVATE_FILE)
-        sync_file(beside)
-        sync_folder(beside.parent)
+        replace_durably(path.with_suffix(".now"), json.dumps(changeable).encode(), mode=PRIVATE_FILE)
         return self.get(kind, name, version)
 
     def get(self, kind: str, name: str, version: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from parallelrun_core.durable_files import replace_file, sync_file, sync_folder, write_once
+from parallelrun_core.durable_files import replace_durably, write_once
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound
 from parallelrun_core.ids import is_job_id
 from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER
@@ -96,7 +96,4 @@ class NameStore:
         self._write(job_id, {**self.of(job_id), **fields})
 
     def _write(self, job_id: str, value: dict[str, Any]) -> None:
-        path = self._jobs / f"{job_id}.json"
-        replace_file(path, json.dumps(value).encode(), mode=PRIVATE_FILE)
-        sync_file(path)
-        sync_folder(path.parent)
+        replace_durably(self._jobs / f"{job_id}.json", json.dumps(value).encode(), mode=PRIVATE_FILE)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from parallelrun_api.azure.names import checked_name
-from parallelrun_core.durable_files import replace_file, sync_file, sync_folder
+from parallelrun_core.durable_files import replace_durably
 from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER
 
 
@@ -28,10 +28,7 @@ class Sent:
             of: what only the definition that has come of it is called.
         """
         self._folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
-        path = self._file(name)
-        replace_file(path, json.dumps({"of": of, "sent": value}).encode(), mode=PRIVATE_FILE)
-        sync_file(path)
-        sync_folder(self._folder)
+        replace_durably(self._file(name), json.dumps({"of": of, "sent": value}).encode(), mode=PRIVATE_FILE)
 
     def get(self, name: str, *, of: str = "") -> dict[str, Any]:
         """Return what was sent; empty if nothing was, or something for another definition of this name."""

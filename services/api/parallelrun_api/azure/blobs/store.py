@@ -22,7 +22,7 @@ from typing import IO, Final
 
 from parallelrun_api.azure.blobs.owners import UploadOwners
 from parallelrun_api.people.person import CURRENT
-from parallelrun_core.durable_files import replace_file, sync_file, sync_folder
+from parallelrun_core.durable_files import replace_durably, sync_folder
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound
 from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER, make_store, uploads_of
 from parallelrun_core.service import telemetry
@@ -234,8 +234,7 @@ class BlobStore:
             raise InvalidInput.at("metadata", f"at most {_MAX_METADATA:,} bytes")
         path = self._metadata(container, blob)
         self._make(path.parent)
-        replace_file(path, text, mode=0o600)
-        sync_file(path)
+        replace_durably(path, text, mode=PRIVATE_FILE)
 
     def metadata(self, container: str, blob: str) -> dict[str, str]:
         """The metadata of a blob; empty if it has none, or somebody else has uploaded it: clients take metadata for a
