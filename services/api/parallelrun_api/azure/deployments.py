@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from parallelrun_api.azure.documents import seconds_of
+from parallelrun_api.azure.documents import reference_of, seconds_of
 from parallelrun_core.assets.site import DEFAULT_DATASTORE
 from parallelrun_core.errors import InvalidInput
 
@@ -45,14 +45,14 @@ def deployment_document(sent: Mapping[str, Any]) -> dict[str, Any]:
             for key, value in (configured.get("settings") or {}).items()
             if value is not None and key.rpartition(".")[2] in ("default_compute", "default_datastore")
         }
-        return {**common, "type": "pipeline", "component": _id(asset), "settings": settings}
+        return {**common, "type": "pipeline", "component": reference_of(asset), "settings": settings}
     code, model = sent.get("codeConfiguration"), sent.get("model")
     document = {
         **common,
         "type": "model",
-        "model": _id(model.get("assetId")) if isinstance(model, Mapping) else None,
+        "model": reference_of(model.get("assetId")) if isinstance(model, Mapping) else None,
         "code_configuration": _code(code) if isinstance(code, Mapping) else None,
-        "environment": _id(sent.get("environmentId")),
+        "environment": reference_of(sent.get("environmentId")),
         "resources": _resources(sent.get("resources")),
         "settings": _settings(sent),
     }
@@ -103,7 +103,7 @@ def _given(value: object) -> object:
 
 
 def _code(sent: Mapping[str, Any]) -> dict[str, Any]:
-    return {"code": _id(sent.get("codeId")), "scoring_script": sent.get("scoringScript")}
+    return {"code": reference_of(sent.get("codeId")), "scoring_script": sent.get("scoringScript")}
 
 
 def _resources(sent: object) -> dict[str, Any] | None:
@@ -127,9 +127,3 @@ def _retries(sent: object) -> dict[str, Any] | None:
     timeout = sent.get("timeout")
     retry_settings = {"max_retries": sent.get("maxRetries"), "timeout": seconds_of(timeout) if timeout else None}
     return {key: value for key, value in retry_settings.items() if value is not None}
-
-
-def _id(asset_id: object) -> str | None:
-    if not isinstance(asset_id, str) or not asset_id:
-        return None
-    return f"azureml:{asset_id}" if asset_id.startswith("/") else asset_id

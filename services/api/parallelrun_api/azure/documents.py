@@ -86,7 +86,7 @@ def _pipeline(sent: Mapping[str, Any]) -> dict[str, Any]:
     if sent.get("computeId"):
         settings.setdefault("default_compute", without_prefix(shortened(str(sent["computeId"]))))
     jobs = _mapping(sent.get("jobs"), "jobs")
-    source = {"jobs": _nodes(jobs, 0)} if jobs else {"component": _id(sent.get("componentId"))}
+    source = {"jobs": _nodes(jobs, 0)} if jobs else {"component": reference_of(sent.get("componentId"))}
     return {
         "type": "pipeline",
         **source,
@@ -112,8 +112,8 @@ def _command(sent: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "type": "command",
         "command": sent.get("command"),
-        "code": _id(sent.get("codeId")),
-        "environment": _id(sent.get("environmentId")),
+        "code": reference_of(sent.get("codeId")),
+        "environment": reference_of(sent.get("environmentId")),
         "environment_variables": variables or None,
         "compute": compute,
         "inputs": {name: _not_a_type(value) for name, value in _inputs(sent.get("inputs")).items()} or None,
@@ -143,7 +143,7 @@ def _node(node: Mapping[str, Any], depth: int) -> dict[str, Any]:
     fields = _settings_of({key: value for key, value in node.items() if key != "name"})
     for theirs, ours in _IDS.items():
         if isinstance(named := fields.pop(theirs, None), str):
-            fields[ours] = _id(named)
+            fields[ours] = reference_of(named)
     for name in ("compute", "environment"):
         if isinstance(fields.get(name), str):
             fields[name] = shortened(fields[name])
@@ -258,7 +258,8 @@ def _mapping(value: object, where: str) -> Mapping[str, Any]:
     return value
 
 
-def _id(asset_id: object) -> str | None:
+def reference_of(asset_id: object) -> str | None:
+    """An asset as a document names it, which a client names by its id or by its short name; None: it names none."""
     if not isinstance(asset_id, str) or not asset_id:
         return None
     return f"azureml:{asset_id}" if asset_id.startswith("/") else asset_id
