@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 from parallelrun.azure.certificate import Certificate
-from parallelrun.background.lock import is_locked
+from parallelrun.background.lock import is_locked, wait_until_released
 from parallelrun.errors import ParallelRunError
 from parallelrun_core.service.state_folder import state_folder
 
@@ -85,19 +85,9 @@ def stop(host: str, port: int) -> bool:
         return False
     # While the lock is held, this process id belongs to its holder.
     os.kill(front.pid, signal.SIGTERM)
-    if not _has_ended(folder) and running(folder) == front:
+    if not wait_until_released(lock_of(folder), _STOP_S) and running(folder) == front:
         os.kill(front.pid, signal.SIGKILL)
-        _has_ended(folder)
-    return True
-
-
-def _has_ended(folder: Path) -> bool:
-    """Wait for the end of a front; False if it hasn't come."""
-    deadline = time.monotonic() + _STOP_S
-    while is_locked(lock_of(folder)):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(_POLL_EVERY_S)  # flock has no timeout
+        wait_until_released(lock_of(folder), _STOP_S)
     return True
 
 

@@ -66,6 +66,16 @@ def is_locked(path: Path) -> bool:
     return False
 
 
+def wait_until_released(path: Path, timeout_s: float) -> bool:
+    """Wait until nobody holds the lock on this file; False if somebody does after that time."""
+    deadline = time.monotonic() + timeout_s
+    while is_locked(path):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_POLL_EVERY_S)  # flock has no timeout
+    return True
+
+
 def _is_same_file(fd: int, path: Path) -> bool:
     try:
         return os.path.samestat(os.fstat(fd), path.stat())

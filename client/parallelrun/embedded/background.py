@@ -18,7 +18,7 @@ from typing import Final
 
 import msgspec
 
-from parallelrun.background.lock import is_locked
+from parallelrun.background.lock import wait_until_released
 from parallelrun.background.state import BackgroundCluster, lock_file, requested_nodes_file, running
 from parallelrun.errors import ClusterFailed
 from parallelrun_core.durable_files import replace_file
@@ -123,17 +123,8 @@ def stop() -> bool:
         return False
     # While the lock is held, this process id belongs to its holder.
     os.kill(cluster.pid, signal.SIGTERM)
-    if not _has_ended(STOP_S):
+    if not wait_until_released(lock_file(), STOP_S):
         os.kill(cluster.pid, signal.SIGKILL)  # its services end with it
-        if not _has_ended(STOP_S):
+        if not wait_until_released(lock_file(), STOP_S):
             raise ClusterFailed(f"Process {cluster.pid} doesn't end.")
-    return True
-
-
-def _has_ended(timeout_s: float) -> bool:
-    deadline = time.monotonic() + timeout_s
-    while is_locked(lock_file()):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(_POLL_EVERY_S)  # flock has no timeout
     return True
