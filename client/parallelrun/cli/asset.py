@@ -15,8 +15,9 @@ from parallelrun.cli.output import FormatOption, OutputFormat, say, show_change,
 from parallelrun.cli.server import Local, Token, Url, local_or_remote
 
 if TYPE_CHECKING:
+    from parallelrun.embedded.assets import OwnAssets
     from parallelrun.models import Asset
-    from parallelrun.resources.assets import AnyAssets
+    from parallelrun.resources.assets import Assets
 
 _HELP: Final = {
     "data": "Names for folders, files and tables",
@@ -216,7 +217,7 @@ def _lines(asset: Asset) -> Iterator[tuple[str, object]]:
             yield field, value
 
 
-def _assets(kind: str, url: str, token: str, *, local: bool) -> AbstractContextManager[tuple[AnyAssets, str]]:
+def _assets(kind: str, url: str, token: str, *, local: bool) -> AbstractContextManager[tuple[Assets | OwnAssets, str]]:
     """Return the assets that are meant, and where they are."""
     from parallelrun.embedded.assets import OwnAssets
 

@@ -14,7 +14,8 @@ from parallelrun.cli.output import FormatOption, OutputFormat, say, show_change,
 from parallelrun.cli.server import Local, Token, Url, local_or_remote
 
 if TYPE_CHECKING:
-    from parallelrun.resources.datastores import AnyDatastores
+    from parallelrun.embedded.datastores import OwnDatastores
+    from parallelrun.resources.datastores import Datastores
 
 datastore = typer.Typer(
     help="Named places in object stores. Those of a server; without one, of `parallelrun run` on this machine.",
@@ -87,7 +88,7 @@ def _details(definition: dict[str, object]) -> Iterator[tuple[str, object]]:
             yield field, value
 
 
-def _datastores(url: str, token: str, *, local: bool) -> AbstractContextManager[tuple[AnyDatastores, str]]:
+def _datastores(url: str, token: str, *, local: bool) -> AbstractContextManager[tuple[Datastores | OwnDatastores, str]]:
     """Return the datastores that are meant, and where they are."""
     from parallelrun.embedded.datastores import OwnDatastores
 

@@ -43,14 +43,7 @@ class OwnDatastores:
 
     def get(self, name: str) -> Datastore:
         """Return one of them. Raises NotFound."""
-        defined = self._catalog.get(name)
-        return Datastore(
-            name=name,
-            type=defined.type,
-            location=defined.root,
-            access="anonymous" if defined.anonymous else "secret" if defined.credentials else "node",
-            definition=defined.model_dump(mode="json", exclude_defaults=True),
-        )
+        return Datastore.of(self._catalog.get(name))
 
     def delete(self, name: str) -> None:
         """Forget a datastore; what is in the store stays. Raises NotFound."""

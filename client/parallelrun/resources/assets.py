@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final, Protocol
+from typing import IO, TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from parallelrun.errors import ApiError
@@ -28,28 +28,6 @@ _TAKEN: Final = ("not_allowed", "conflict")
 """Codes of errors of who sends other content under a name that somebody has."""
 
 Definition = Mapping[str, Any] | str | Path
-
-
-class AnyAssets(Protocol):
-    """The assets of one type, on a server or on this machine."""
-
-    def create(
-        self, definition: Definition, *, name: str = "", changes: Mapping[str, Any] = {}, upload: bool = True
-    ) -> Asset: ...
-
-    def versions(self, name: str, *, archived: bool = False) -> list[Asset]: ...
-
-    def list(self, *, archived: bool = False) -> list[Asset]: ...
-
-    def get(self, name: str, version: str = "", *, label: str = "") -> Asset: ...
-
-    def archive(self, name: str, version: str = "") -> None: ...
-
-    def restore(self, name: str, version: str = "") -> None: ...
-
-    def set_label(self, name: str, label: str, version: str) -> Asset: ...
-
-    def remove_label(self, name: str, label: str) -> None: ...
 
 
 class Assets(Resource):

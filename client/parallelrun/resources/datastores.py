@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from parallelrun.errors import InvalidInput
 from parallelrun.models import Datastore
@@ -11,18 +11,6 @@ from parallelrun.resources.resource import Definition, Definitions, document_of
 
 if TYPE_CHECKING:
     from parallelrun_core.datastores.definition import Datastore as DatastoreDefinition
-
-
-class AnyDatastores(Protocol):
-    """The datastores of a server or of this machine."""
-
-    def create(self, definition: Definition) -> Datastore: ...
-
-    def list(self) -> list[Datastore]: ...
-
-    def get(self, name: str) -> Datastore: ...
-
-    def delete(self, name: str) -> None: ...
 
 
 class Datastores(Definitions[Datastore]):

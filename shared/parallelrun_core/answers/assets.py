@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
 
-from parallelrun_core.answers.answer import Answer, Time, rfc3339
+from parallelrun_core.answers.answer import Answer, Time, answer_of, rfc3339
 from parallelrun_core.names.assets import kinds
 
 if TYPE_CHECKING:
@@ -35,19 +35,7 @@ class Asset(Answer, kw_only=True, frozen=True):
     @classmethod
     def of(cls, asset: names.Asset) -> Asset:
         """Return an asset of a catalog as it is answered."""
-        return cls(
-            type=asset.type,
-            name=asset.name,
-            version=asset.version,
-            id=asset.id,
-            created=rfc3339(asset.created),
-            owner=asset.owner,
-            description=asset.description,
-            tags=asset.tags,
-            properties=asset.properties,
-            archived=asset.is_archived,
-            content=asset.content,
-        )
+        return answer_of(cls, asset, created=rfc3339(asset.created), archived=asset.is_archived)
 
     @property
     def path(self) -> str:

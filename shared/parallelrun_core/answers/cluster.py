@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
 
 from parallelrun_core.answers.answer import Answer, OpenEnum
+
+if TYPE_CHECKING:
+    from parallelrun_core.datastores.definition import Datastore as Definition
 
 
 class Datastore(Answer, kw_only=True, frozen=True):
@@ -20,6 +23,17 @@ class Datastore(Answer, kw_only=True, frozen=True):
     """The source of credentials: what the nodes have by themselves, a file in their folders of secrets, nowhere."""
     definition: dict[str, Any] = {}
     """The fields as they were defined, without those that are as by default."""
+
+    @classmethod
+    def of(cls, datastore: Definition) -> Datastore:
+        """Return a definition as it is answered."""
+        return cls(
+            name=datastore.name,
+            type=datastore.type,
+            location=datastore.root,
+            access="anonymous" if datastore.anonymous else "secret" if datastore.credentials else "node",
+            definition=datastore.model_dump(mode="json", exclude_defaults=True),
+        )
 
 
 class DatastoreList(Answer, kw_only=True, frozen=True):

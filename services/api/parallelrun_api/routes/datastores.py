@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from fastapi import Path
 
@@ -11,7 +11,6 @@ from parallelrun_api.routes.responses import document_body
 from parallelrun_api.routes.router import Operations
 from parallelrun_core.answers.cluster import Datastore, DatastoreList
 from parallelrun_core.datastores.definition import NAME_PATTERN, OF_TYPE
-from parallelrun_core.datastores.definition import Datastore as Definition
 
 router = Operations("datastores")
 
@@ -32,25 +31,13 @@ _BODY: Final = document_body(
 )
 
 
-def _shown(datastore: Definition) -> Datastore:
-    by: Literal["node", "secret", "anonymous"]
-    by = "anonymous" if datastore.anonymous else "secret" if datastore.credentials else "node"
-    return Datastore(
-        name=datastore.name,
-        type=datastore.type,
-        location=datastore.root,
-        access=by,
-        definition=datastore.model_dump(mode="json", exclude_defaults=True),
-    )
-
-
 DefinitionRoutes(
     path="/datastores",
     noun="datastore",
     name=Path(alias="datastore", description="Name of a datastore.", pattern=NAME_PATTERN, examples=["images"]),
     models=(Datastore, DatastoreList),
     service=lambda context: context.datastores,
-    answer=_shown,
+    answer=Datastore.of,
     texts=(
         "All datastores, by name.",
         "Return one datastore. No answer ever has its credentials: the server doesn't know them.",
