@@ -166,7 +166,7 @@ def build_context(settings: ApiSettings) -> Context:
         job_views=job_views,
         nodes=nodes,
         jobs=jobs,
-        job_search=JobSearch(jobs, registry),
+        job_search=JobSearch(jobs),
         feeds=feeds,
         submissions=submissions,
         cancels=Cancels(settings.root, client),

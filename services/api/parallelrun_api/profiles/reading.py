@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import Final, NamedTuple
 
 import msgspec
 
 from parallelrun_api.profiles.sums import ProfileSum, WorkerProfile
 from parallelrun_api.views.files import ServedFolder
-from parallelrun_core.errors import NotFound, UnsafePath
 
 _SUFFIX: Final = ".profile.json"
 _OF_PSTATS: Final = ".profile"
@@ -54,7 +52,10 @@ def read_profiles(served: ServedFolder, *, node: str, process: str) -> Profiles:
         if not path.endswith(_SUFFIX):
             left_out += name not in converted  # one of an earlier release, for viewers of pstats
             continue
-        text = _read(served, path, remaining_bytes)
+        most = min(_MOST_BYTES, remaining_bytes)
+        text = served.head(path, most + 1)
+        if len(text) > most:
+            text = b""
         remaining_bytes -= len(text)
         profile = _decoded(text)
         try:
@@ -73,16 +74,3 @@ def _decoded(text: bytes) -> WorkerProfile | None:
     except msgspec.DecodeError:  # also while a worker writes it
         return None
     return profile if profile.schema == _SCHEMA else None
-
-
-def _read(served: ServedFolder, path: str, most: int) -> bytes:
-    try:
-        fd = served.open(path)
-    except (NotFound, UnsafePath):
-        return b""
-    try:
-        return os.pread(fd, _MOST_BYTES, 0) if os.fstat(fd).st_size <= min(_MOST_BYTES, most) else b""
-    except OSError:
-        return b""
-    finally:
-        os.close(fd)

@@ -99,6 +99,19 @@ class ServedFolder:
             raise
         return fd
 
+    def head(self, path: str, most: int) -> bytes:
+        """Return the first bytes of a regular file in it; none of a file that can't be read."""
+        try:
+            fd = self.open(path)
+        except (NotFound, UnsafePath):
+            return b""
+        try:
+            return os.pread(fd, most, 0)
+        except OSError:
+            return b""
+        finally:
+            os.close(fd)
+
     def names_of(self, target: os.stat_result) -> int:
         """Return how many names a file has in this folder; 0 if there is too much to search.
 

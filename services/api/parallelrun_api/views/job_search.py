@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from parallelrun_api.views.jobs import JobReader
-from parallelrun_api.views.presenters import epoch, pace_of, type_of
+from parallelrun_api.views.presenters import course_of, epoch, pace_of, type_of
 from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.answers.job_summaries import JobCounts, JobMaker, JobSummary, JobSummaryPage
 from parallelrun_core.answers.jobs import Job, JobType, ParentStep
@@ -21,8 +21,7 @@ from parallelrun_core.folder.unreadable import UNREADABLE
 from parallelrun_core.layout import jobs_of
 from parallelrun_core.lru_cache import LruCache
 from parallelrun_core.retention.marks import Marks
-from parallelrun_core.store.connection import CONNECTION_ERRORS
-from parallelrun_core.store.registry import JobStatus, Registry
+from parallelrun_core.store.registry import JobStatus
 from parallelrun_core.wire.masking import Mask
 from parallelrun_core.wire.pace import Standing
 from parallelrun_core.wire.progress import Progress
@@ -101,9 +100,8 @@ class _Card:
 class JobSearch:
     """Finds jobs. Safe to share between threads."""
 
-    def __init__(self, jobs: JobReader, registry: Registry) -> None:
+    def __init__(self, jobs: JobReader) -> None:
         self._jobs = jobs
-        self._registry = registry
         self._cards = LruCache[tuple[int, _Card]](_RECORDS)
         """Each with the time at which its folder was changed: other tags change that."""
         self._ended = LruCache[tuple[int, JobSummary]](_ENDED)
@@ -140,7 +138,7 @@ class JobSearch:
 
     def _fitting(self, query: JobQuery) -> Iterator[JobSummary]:
         words = query.text.lower().split()
-        statuses, away = self._statuses()
+        statuses, away = self._jobs.statuses()
         for job_id in self._jobs.ids():
             try:
                 changed, card = self._card(job_id)
@@ -151,12 +149,6 @@ class JobSearch:
                     yield summary
             except UNREADABLE:
                 continue  # it is being created or deleted, or nobody can read it: the list says so in its log
-
-    def _statuses(self) -> tuple[dict[str, JobStatus], Exception | None]:
-        try:
-            return self._registry.statuses(self._registry.active_jobs()), None
-        except CONNECTION_ERRORS as error:
-            return {}, error
 
     def _card(self, job_id: str) -> tuple[int, _Card]:
         """Return the facts of a job, and the time at which its folder was changed, in ns."""
@@ -183,9 +175,7 @@ class JobSearch:
         result = folder.result()
         if result is None and away is not None:
             raise away
-        reopened_at = None
-        if result is None and status is not None and status.state is JobState.QUEUED and status.generation:
-            reopened_at = folder.reopenings()[-1].at
+        reopened_at = self._jobs.requeued_at(card.job_id, status, result)
         summary = _summary_of(card, status, result, Mask(folder.record().spec), reopened_at)
         if marks.is_archived:
             summary = msgspec.structs.replace(summary, archived=True)
@@ -249,11 +239,8 @@ def _maker_of(record: JobRecord) -> JobMaker | None:
 def _summary_of(
     card: _Card, status: JobStatus | None, result: JobResult | None, mask: Mask, reopened_at: float | None
 ) -> JobSummary:
-    state = result.state if result else status.state if status else JobState.QUEUED
+    state, failure, started, ended = course_of(result or status)
     progress = result.progress if result else status.progress if status else Progress()
-    started = result.started if result else status.started if status else None
-    ended = result.ended if result else status.ended if status else None
-    failure = result.failure if result else status.failure if status else None
     queued_at = card.submitted if reopened_at is None else reopened_at
     is_paused = status is not None and status.is_paused
     pace = pace_of(state, progress, queued_at=queued_at, started=started, ended=ended, is_paused=is_paused)

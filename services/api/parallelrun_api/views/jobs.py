@@ -131,14 +131,14 @@ class JobReader:
         self, record: JobRecord, status: JobStatus | None, result: JobResult | None, *, is_redis_there: bool
     ) -> answers.Job:
         if not record.is_pipeline:
-            return job_of(record, status, result, queued_at=self._requeued_at(record.job_id, status, result))
+            return job_of(record, status, result, queued_at=self.requeued_at(record.job_id, status, result))
         folder = self.folder(record.job_id)
         submitted = self._pipelines.submitted(folder) or self._pipelines.remember(record)
         job = job_of(record, status, result, mask=submitted.mask, spec=submitted.shown)
         steps, outputs = self._pipelines.steps(folder, submitted, is_redis_there=is_redis_there)
         return msgspec.structs.replace(job, steps=steps, outputs=outputs)
 
-    def _requeued_at(self, job_id: str, status: JobStatus | None, result: JobResult | None) -> float | None:
+    def requeued_at(self, job_id: str, status: JobStatus | None, result: JobResult | None) -> float | None:
         """Return when a job was resumed or retried that waits since; None: it has not been, or waits no more."""
         if result is not None or status is None or status.state is not JobState.QUEUED or not status.generation:
             return None
@@ -158,10 +158,11 @@ class JobReader:
         except CONNECTION_ERRORS as error:
             return None, error
 
-    def _statuses(self, job_ids: Sequence[str]) -> tuple[dict[str, JobStatus], Exception | None]:
-        """Return the statuses of many jobs, in one round trip."""
+    def statuses(self, job_ids: Sequence[str] | None = None) -> tuple[dict[str, JobStatus], Exception | None]:
+        """Return the statuses of these jobs, or of all active ones, in one round trip; and why Redis can't be asked,
+        if it can't."""
         try:
-            return self._registry.statuses(job_ids), None
+            return self._registry.statuses(self._registry.active_jobs() if job_ids is None else job_ids), None
         except CONNECTION_ERRORS as error:
             return {}, error
 
@@ -178,7 +179,7 @@ class JobReader:
             each for each in self.ids() if not (before and each >= before) and not self._is_left_out(each, job_filter)
         )
         while some := list(islice(ids, min(limit, _MOST_CHECKED))):
-            statuses, away = self._statuses(some)
+            statuses, away = self.statuses(some)
             for job_id in some:
                 if len(jobs) == limit or checked == _MOST_CHECKED:
                     return jobs, last
@@ -233,7 +234,7 @@ class JobReader:
             status,
             result,
             spec=masked_spec(spec) if record.is_pipeline else None,
-            queued_at=self._requeued_at(folder.job_id, status, result),
+            queued_at=self.requeued_at(folder.job_id, status, result),
         )
         if job_filter.has_archived and Marks(folder).is_archived:
             return (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -15,7 +14,6 @@ from parallelrun_api.views.files import ServedFolder
 from parallelrun_core.answers import reports as answers
 from parallelrun_core.answers.answer import answer_of, rfc3339
 from parallelrun_core.answers.reports import StorageReport, StorageRequests
-from parallelrun_core.errors import NotFound, UnsafePath
 from parallelrun_core.folder.metrics import LoggedMetric, read_metrics
 from parallelrun_core.folder.storage_report import fields_of
 
@@ -31,17 +29,7 @@ def storage_report(served: ServedFolder) -> StorageReport:
 
 
 def _items(served: ServedFolder, path: str) -> Iterator[StorageRequests]:
-    try:
-        fd = served.open(path)
-    except (NotFound, UnsafePath):
-        return
-    try:
-        text = os.pread(fd, _MOST_BYTES, 0).decode(errors="replace")
-    except OSError:
-        return
-    finally:
-        os.close(fd)
-    for fields in fields_of(text):
+    for fields in fields_of(served.head(path, _MOST_BYTES).decode(errors="replace")):
         try:
             yield msgspec.convert(fields, StorageRequests, strict=False)
         except msgspec.ValidationError:

@@ -275,14 +275,8 @@ class _Reader:
 
     def _worker_began_ms(self) -> int:
         """The time of the first line of the worker's own log; 0: it has none."""
-        try:
-            fd = self._served.open(f"sys/node/{self._log.node}/{self._log.process}.txt")
-        except (NotFound, UnsafePath):
-            return 0
-        try:
-            return time_of(os.pread(fd, _LEAST_BLOCK, 0).partition(b"\n")[0]) or 0
-        finally:
-            os.close(fd)
+        head = self._served.head(f"sys/node/{self._log.node}/{self._log.process}.txt", _LEAST_BLOCK)
+        return time_of(head.partition(b"\n")[0]) or 0
 
     def _with_mini_batches(self, lines: list[TimedLine]) -> list[TimedLine]:
         """Lines of the script's logger, with the mini-batches that the marks name."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
@@ -93,12 +94,10 @@ def _outcomes(folder: Path, start: Position) -> Iterator[tuple[Position, Outcome
 
 def _records(folder: Path, span: Span, at: int) -> Iterator[tuple[int, bytes]]:
     """`(offset, payload)` of each record from `at` on."""
-    reader = RecordReader(file_of(folder, NAME, span.term), start=at, end=span.end, on_damage=_pass_over)
-    try:
+    log = file_of(folder, NAME, span.term)
+    with closing(RecordReader(log, start=at, end=span.end, on_damage=_pass_over)) as reader:
         while (payload := reader.read()) is not None:
             yield reader.at - FRAME.size - len(payload), payload
-    finally:
-        reader.close()
 
 
 def _pass_over(_: Damage) -> None:

@@ -43,7 +43,7 @@ def job_of(
     mask = mask or Mask(record.spec)
     queued = record.submitted if queued_at is None else queued_at
     progress = _progress(record, status, result)
-    state, failure, started, ended = _course(result or status)
+    state, failure, started, ended = course_of(result or status)
     is_paused = result is None and status is not None and status.is_paused
     return answers.Job(
         id=record.job_id,
@@ -76,7 +76,7 @@ def job_of(
     )
 
 
-def _course(latest: JobResult | JobStatus | None) -> tuple[JobState, JobFailure | None, float | None, float | None]:
+def course_of(latest: JobResult | JobStatus | None) -> tuple[JobState, JobFailure | None, float | None, float | None]:
     """The state of a job, its failure, its start and its end; queued if nothing is known of it."""
     if latest is None:
         return JobState.QUEUED, None, None, None
@@ -171,15 +171,12 @@ def _failure(failure: JobFailure, mask: Mask) -> JobFailure:
 
 
 def _errors(errors: Iterable[ErrorCount], mask: Mask) -> list[ErrorCount]:
-    return [_error(error, mask) for error in errors]
+    def masked(error: ErrorCount) -> ErrorCount:
+        fields = msgspec.structs.asdict(error).items()
+        texts = {name: mask.printable(value) for name, value in fields if isinstance(value, str)}
+        return msgspec.structs.replace(error, **texts)
 
-
-def _error(error: ErrorCount, mask: Mask) -> ErrorCount:
-    fields: dict[str, Any] = {
-        name: mask.printable(value) if isinstance(value, str) else value
-        for name, value in msgspec.structs.asdict(error).items()
-    }
-    return ErrorCount(**fields)
+    return [masked(error) for error in errors]
 
 
 def summary_of(result: JobResult) -> str:

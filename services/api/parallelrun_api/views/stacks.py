@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from itertools import islice
 from typing import Final
 
 from parallelrun_api.views.files import ServedFolder
 from parallelrun_core.answers.answer import answer_of, rfc3339
 from parallelrun_core.answers.stacks import NodeStacks, StacksReport
-from parallelrun_core.errors import NotFound, UnsafePath
 from parallelrun_core.folder.stacks import decode_stacks
 
 _MOST_FILES: Final = 2000
@@ -22,22 +20,9 @@ def stacks_report(served: ServedFolder) -> StacksReport:
     items: list[NodeStacks] = []
     remaining_bytes = _MOST_BYTES
     for entry in islice(served.files(), _MOST_FILES):
-        text = _read(served, entry.path, remaining_bytes)
+        text = served.head(entry.path, remaining_bytes)
         remaining_bytes -= len(text)
         node_stacks = decode_stacks(text)
         if node_stacks is not None:
             items.append(answer_of(NodeStacks, node_stacks, at=rfc3339(node_stacks.at)))
     return StacksReport(items=items)
-
-
-def _read(served: ServedFolder, path: str, most: int) -> bytes:
-    try:
-        fd = served.open(path)
-    except (NotFound, UnsafePath):
-        return b""
-    try:
-        return os.pread(fd, most, 0)
-    except OSError:
-        return b""
-    finally:
-        os.close(fd)
