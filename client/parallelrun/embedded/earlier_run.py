@@ -67,13 +67,13 @@ def _check_handed_over(job: JobFolder) -> None:
     if is_handed_over(job.root.parent):
         return
     if _is_pipeline(job):
-        what = f"{jobs_of(job.root)} holds outputs of steps"
+        remains = f"{jobs_of(job.root)} holds outputs of steps"
     elif job.outputs.is_dir() and any(job.outputs.iterdir()):
-        what = f"{job.outputs} holds outputs"
+        remains = f"{job.outputs} holds outputs"
     else:
         return
     hint = "move them to where you want them, or start over with --overwrite"
-    raise InvalidInput.at("--output", f"{what} that an earlier run could not hand over", hint)
+    raise InvalidInput.at("--output", f"{remains} that an earlier run could not hand over", hint)
 
 
 def _job_in(folder: Path) -> JobFolder | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from itertools import islice
+from typing import Annotated, Final
 
 from fastapi import Response
 from pydantic import Field
@@ -13,11 +14,17 @@ from parallelrun_api.models import Asked
 from parallelrun_api.routes.files import logs_of
 from parallelrun_api.routes.responses import JobId
 from parallelrun_api.routes.router import Operations
-from parallelrun_api.views.stacks import stacks_report
-from parallelrun_core.answers.stacks import StacksAsked, StacksReport
+from parallelrun_api.views.files import ServedFolder
+from parallelrun_core.answers.answer import answer_of, rfc3339
+from parallelrun_core.answers.stacks import NodeStacks, StacksAsked, StacksReport
 from parallelrun_core.errors import Conflict
+from parallelrun_core.folder.stacks import decode_stacks
 
 router = Operations("jobs")
+
+_MOST_FILES: Final = 2000
+_MOST_BYTES: Final = 16 << 20
+"""Of one; of all together, as of one: the rest is left out."""
 
 _Name = Annotated[str, Field(max_length=255)]
 
@@ -58,4 +65,17 @@ def ask_for_stacks(job_id: JobId, context: Ctx, wish: StacksWish | None = None) 
 async def show_stacks(job_id: JobId, context: Ctx) -> Response:
     """Return what each node has answered to the last `:stacks` that it has heard of."""
     key = (show_stacks, job_id)
-    return await context.long_lists.answer(key, lambda: stacks_report(logs_of(context, job_id, "/sys/stacks")))
+    return await context.long_lists.answer(key, lambda: _report(logs_of(context, job_id, "/sys/stacks")))
+
+
+def _report(served: ServedFolder) -> StacksReport:
+    """Return what all nodes say, by node. What isn't an answer of a node, or is gone, is left out."""
+    items: list[NodeStacks] = []
+    remaining_bytes = _MOST_BYTES
+    for entry in islice(served.files(), _MOST_FILES):
+        text = served.head(entry.path, remaining_bytes)
+        remaining_bytes -= len(text)
+        node_stacks = decode_stacks(text)
+        if node_stacks is not None:
+            items.append(answer_of(NodeStacks, node_stacks, at=rfc3339(node_stacks.at)))
+    return StacksReport(items=items)
