@@ -24,7 +24,6 @@ def stream(job_id: JobId, *, strict: StrictOption = False, url: Url = "", token:
 
 def follow_job(client: Client, job: Job, *, strict: bool = False) -> ExitCode:
     """Show how a job goes on until it ends; the exit code is the job's."""
-    from parallelrun.progress.summary import is_clean, summary
     from parallelrun.resources.watch import watch_on_stderr
 
     try:
@@ -33,13 +32,7 @@ def follow_job(client: Client, job: Job, *, strict: bool = False) -> ExitCode:
         say(f"\nThe job continues. Follow it again: parallelrun job stream {job.id}")
         say(f"                   Cancel it:       parallelrun job cancel {job.id}")
         raise
-    lines = summary(
-        ended,
-        log_hint=lambda log: f"parallelrun job logs {job.id} {log}",
-        retry=f"parallelrun job retry {job.id}",
-        step_hint=lambda step: f"parallelrun job logs {step.job}",
-    )
-    say_summary(lines, is_clean=is_clean(ended))
+    say_end_of(ended)
     if ended.output:
         from parallelrun_core.storage.location import is_url
 
@@ -50,3 +43,16 @@ def follow_job(client: Client, job: Job, *, strict: bool = False) -> ExitCode:
             say(f"output {output.name}: {output.path}")
         say(f"fetch the outputs: parallelrun job download {job.id}")
     return of_job(ended, strict=strict)
+
+
+def say_end_of(job: Job) -> None:
+    """Print how a job of a server has ended, and what to do about it."""
+    from parallelrun.progress.summary import is_clean, summary
+
+    lines = summary(
+        job,
+        log_hint=lambda log: f"parallelrun job logs {job.id} {log}",
+        retry=f"parallelrun job retry {job.id}",
+        step_hint=lambda step: f"parallelrun job logs {step.job}",
+    )
+    say_summary(lines, is_clean=is_clean(job))

@@ -13,7 +13,8 @@ import typer
 from parallelrun.cli import completion
 from parallelrun.cli.exit_codes import ExitCode, of_state
 from parallelrun.cli.job_files import JobId
-from parallelrun.cli.output import FormatOption, OutputFormat, dump, say, say_summary
+from parallelrun.cli.job_follow import say_end_of
+from parallelrun.cli.output import FormatOption, OutputFormat, dump, say
 from parallelrun.cli.server import Token, Url, connect
 from parallelrun.progress.text import clock
 
@@ -106,7 +107,6 @@ def _watch(client: Client, watched: Job) -> ExitCode:
     from rich.console import Console
     from rich.live import Live
 
-    from parallelrun.progress.summary import is_clean, summary
     from parallelrun.top.snapshot import Snapshot, take_patiently
 
     console = Console(highlight=False, markup=False, emoji=False)
@@ -117,16 +117,9 @@ def _watch(client: Client, watched: Job) -> ExitCode:
             live.update(_drawn(snapshot, console.height), refresh=True)
             if not job.has_ended:
                 time.sleep(_EVERY_S / 2)  # however often it changes
-    ended = snapshot.job
     console.print(_drawn(snapshot, console.height))
-    lines = summary(
-        ended,
-        log_hint=lambda log: f"parallelrun job logs {ended.id} {log}",
-        retry=f"parallelrun job retry {ended.id}",
-        step_hint=lambda step: f"parallelrun job logs {step.job}",
-    )
-    say_summary(lines, is_clean=is_clean(ended))
-    return of_state(ended.state)
+    say_end_of(snapshot.job)
+    return of_state(snapshot.job.state)
 
 
 def _drawn(snapshot: Snapshot, height: int) -> RenderableType:

@@ -84,7 +84,6 @@ class NotebookDisplay:
         self._draw(at_once=is_new)
 
     def waiting(self, waiting: Waiting | None) -> None:
-        """Show what the job waits for from now on; None: nothing."""
         self._waiting = waiting
         self._draw(at_once=True)
 
@@ -93,7 +92,6 @@ class NotebookDisplay:
         self._draw()
 
     def note(self, text: str) -> None:
-        """Show a message that stays."""
         self._notes.append(text)
         self._draw(at_once=True)
 

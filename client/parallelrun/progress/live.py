@@ -68,7 +68,6 @@ class LiveDisplay:
                 self._waiting = None
 
     def waiting(self, waiting: Waiting | None) -> None:
-        """Show what the job waits for from now on; None: nothing."""
         with self._lock:
             self._waiting = waiting
 

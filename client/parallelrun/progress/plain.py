@@ -81,7 +81,6 @@ class PlainDisplay:
             self._changed.notify()
 
     def note(self, text: str) -> None:
-        """Show a message that stays."""
         with self._changed:
             self._write(clean(text, lines=True))
 

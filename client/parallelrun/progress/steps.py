@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from parallelrun.progress.text import clean, duration, mini_batches
+from parallelrun.progress.text import clean, mini_batches, took
 from parallelrun_core.plurals import counted
 
 if TYPE_CHECKING:
@@ -27,11 +26,11 @@ def describe_step(step: PipelineStep) -> str:
         case "completed" if step.reused:
             return f"completed: reuses the outputs of {step.job}"
         case "completed":
-            return f"completed{_took(step)}{_counted(step)}"
+            return f"completed{took(step)}{_counted(step)}"
         case "running":
             return f"running, {step.job}"
     why = f": {clean(step.why, most=_WHY_CHARACTERS)}" if step.why else ""
-    return f"{step.state}{_took(step)}{why}"
+    return f"{step.state}{took(step)}{why}"
 
 
 def describe_running(step: PipelineStep) -> str:
@@ -69,13 +68,6 @@ def listed(names: Sequence[str]) -> str:
     """The first names, and how many more there are."""
     more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more
-
-
-def _took(step: PipelineStep) -> str:
-    if not step.started or not step.ended:
-        return ""
-    took_s = (datetime.fromisoformat(step.ended) - datetime.fromisoformat(step.started)).total_seconds()
-    return f" in {took_s:.1f} s" if took_s < 10 else f" in {duration(took_s)}"
 
 
 def _turns(step: PipelineStep) -> str:

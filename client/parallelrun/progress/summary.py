@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from datetime import datetime
 from typing import Final
 
 from parallelrun.progress.steps import describe_step
-from parallelrun.progress.text import clean, duration, mini_batches
+from parallelrun.progress.text import clean, mini_batches, took
 from parallelrun_core.answers.jobs import Job, PipelineStep
 from parallelrun_core.plurals import counted
 from parallelrun_core.wire.ending import how_completed, what_failed, what_is_short
@@ -27,12 +26,12 @@ def headline(job: Job) -> str:
         return _pipeline_headline(job)
     if job.spec.get("command"):
         ended = ": the command ended with exit code 0" if job.state == "completed" else ""
-        return f"{job.state}{_took(job)}{ended}"
+        return f"{job.state}{took(job)}{ended}"
     progress = job.progress
     if job.state == "completed" and not is_clean(job):
         return f"completed{clean(how_completed(progress, job.errors))}"
     rows = what_is_short(progress) or f"{counted(progress.rows, 'row')}, {counted(progress.items_lost, 'item')} failed"
-    return f"{job.state}{_took(job)}: {_mini_batches(progress)}, {rows}"
+    return f"{job.state}{took(job)}: {_mini_batches(progress)}, {rows}"
 
 
 def _mini_batches(progress: Progress) -> str:
@@ -45,7 +44,7 @@ def _counts(job: Job) -> list[str]:
     """Return a line with the counts of a completed job in which something has failed: its headline has none."""
     if job.is_pipeline or job.spec.get("command") or job.state != "completed" or is_clean(job):
         return []
-    return [f"{_took(job)[1:] or 'in all'}: {_mini_batches(job.progress)}, {counted(job.progress.rows, 'row')}"]
+    return [f"{took(job)[1:] or 'in all'}: {_mini_batches(job.progress)}, {counted(job.progress.rows, 'row')}"]
 
 
 def _pipeline_headline(job: Job) -> str:
@@ -56,7 +55,7 @@ def _pipeline_headline(job: Job) -> str:
     of_these = f" ({', '.join(among)})" if among else ""
     failed = what_failed(job.progress)
     but = f", but {failed}," if job.state == "completed" and failed else ""
-    return f"{job.state}{but}{_took(job)}: {counts['completed']:,}/{len(job.steps):,} steps{of_these}"
+    return f"{job.state}{but}{took(job)}: {counts['completed']:,}/{len(job.steps):,} steps{of_these}"
 
 
 def _step_lines(job: Job, step_hint: Callable[[PipelineStep], str]) -> list[str]:
@@ -141,11 +140,3 @@ def failure_lines(failure: JobFailure, *, log_hint: Callable[[str], str], traceb
     if failure.hint:
         lines.append(f"hint: {clean(failure.hint)}")
     return lines
-
-
-def _took(job: Job) -> str:
-    """Return how long it took, if known."""
-    if not job.started or not job.ended:
-        return ""
-    took_s = (datetime.fromisoformat(job.ended) - datetime.fromisoformat(job.started)).total_seconds()
-    return f" in {took_s:.1f} s" if took_s < 10 else f" in {duration(took_s)}"

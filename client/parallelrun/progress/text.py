@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from parallelrun_core.answers.jobs import Job
+    from parallelrun_core.answers.jobs import Job, PipelineStep
     from parallelrun_core.answers.waiting import Waiting
     from parallelrun_core.wire.progress import Progress
 
@@ -144,6 +145,14 @@ def duration(seconds: float) -> str:
     from parallelrun_core.adviser.words import about  # here, so that help is printed without it
 
     return about(seconds)
+
+
+def took(timed: Job | PipelineStep) -> str:
+    """Return how long it took, as in ` in 7.0 s`; empty if that isn't known."""
+    if not timed.started or not timed.ended:
+        return ""
+    took_s = (datetime.fromisoformat(timed.ended) - datetime.fromisoformat(timed.started)).total_seconds()
+    return f" in {took_s:.1f} s" if took_s < 10 else f" in {duration(took_s)}"
 
 
 def clock(seconds: float) -> str:
