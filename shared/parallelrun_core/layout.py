@@ -236,13 +236,17 @@ def make_store(folder: Path) -> None:
     folder.mkdir(mode=_WAY_THROUGH, exist_ok=True)
 
 
+def listed(folder: Path) -> list[str]:
+    """The names in a folder, in any order; none if there is no such folder."""
+    try:
+        return os.listdir(folder)  # noqa: PTH208 - no path for each
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
 def job_ids(root: Path) -> list[str]:
     """The ids of all jobs, oldest first: by their folders, whose names sort by time. Some may have no record yet."""
-    try:
-        names = [folder.name for folder in jobs_of(root).iterdir()]
-    except FileNotFoundError:
-        return []
-    return sorted(filter(is_job_id, names))
+    return sorted(filter(is_job_id, listed(jobs_of(root))))
 
 
 def key_claims(root: Path) -> Path:

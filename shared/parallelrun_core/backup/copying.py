@@ -21,7 +21,7 @@ import msgspec
 from parallelrun_core.documents.schema import SCHEMA, decode, encode
 from parallelrun_core.durable_files import replace_durably, sync_folder, sync_tree
 from parallelrun_core.errors import Conflict, InvalidInput
-from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER, job_ids, jobs_of, retention_of
+from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER, job_ids, jobs_of, listed, retention_of
 from parallelrun_core.retention.sweep import locked
 
 _RECORD: Final = "backup.json"
@@ -179,11 +179,6 @@ class _Copy:
 
     @staticmethod
     def _of_job(job: Path) -> Iterator[Path]:
-        try:
-            names = os.listdir(job)  # noqa: PTH208 - no path for each
-        except FileNotFoundError:
-            return
-
         def place(name: str) -> tuple[int, str]:
             for number, beginning in enumerate(_NAMES_FIRST):
                 if name.startswith(beginning):
@@ -193,7 +188,7 @@ class _Copy:
                     return 200 + number, name
             return 100, name
 
-        for name in sorted(names, key=place):
+        for name in sorted(listed(job), key=place):
             yield from _files_of(job / name)
 
     def _copy(self, path: Path) -> None:

@@ -6,9 +6,7 @@ It may run beside the cluster: what is written meanwhile at the end of a log is 
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +24,7 @@ from parallelrun_core.folder.manifest import read_length
 from parallelrun_core.folder.record_log import RecordReader
 from parallelrun_core.folder.records import JobResult
 from parallelrun_core.folder.takeover import lost_rows
-from parallelrun_core.layout import asset_files, code_store, job_ids
+from parallelrun_core.layout import asset_files, code_store, job_ids, listed
 from parallelrun_core.mltable.input_plan import load_plans
 from parallelrun_core.retention.marks import Marks
 from parallelrun_core.retention.references import documents_of
@@ -68,8 +66,8 @@ class Verification:
             with suppress(FileNotFoundError):  # removed meanwhile
                 self._check_job(JobFolder(self.root, job_id))
         for store in (code_store(self.root), asset_files(self.root)):
-            for path in _folders(store):
-                if _SNAPSHOT.fullmatch(path.name):
+            for path in [store / name for name in sorted(listed(store)) if _SNAPSHOT.fullmatch(name)]:
+                if path.is_dir():
                     self.snapshots += 1
                     self._check_snapshot(path)
         return self
@@ -95,8 +93,8 @@ class Verification:
             self._add(folder.path, "it has no job.json: it was never accepted, or has lost it")
         for path in (*sorted(folder.path.glob("*.json")), *sorted(folder.layout.steps.glob("*.json"))):
             self._check_document(path)
-        journals = _names(folder.journals)
-        for path in [folder.path / name for name in _names(folder.path) if _LOG.fullmatch(name)]:
+        journals = sorted(listed(folder.journals))
+        for path in [folder.path / name for name in sorted(listed(folder.path)) if _LOG.fullmatch(name)]:
             self._check_log(path)
         for name in journals:
             self._check_log(folder.journals / name)
@@ -171,16 +169,3 @@ def _place_of(output: str, folder: JobFolder) -> Path:
     backup, and not to the one where the job has run."""
     _, is_below, name = output.rpartition(f"/jobs/{folder.job_id}/")
     return folder.path / name if is_below else Path(output)
-
-
-def _folders(store: Path) -> Iterator[Path]:
-    for name in _names(store):
-        if (store / name).is_dir():
-            yield store / name
-
-
-def _names(folder: Path) -> list[str]:
-    try:
-        return sorted(os.listdir(folder))  # noqa: PTH208 - no path for each
-    except (FileNotFoundError, NotADirectoryError):
-        return []

@@ -16,7 +16,15 @@ import msgspec
 
 from parallelrun_core.assets.catalog import Catalog
 from parallelrun_core.errors import ParallelRunError
-from parallelrun_core.layout import asset_files, asset_store, blobstore_of, code_store, finished_steps, uploads_of
+from parallelrun_core.layout import (
+    asset_files,
+    asset_store,
+    blobstore_of,
+    code_store,
+    finished_steps,
+    listed,
+    uploads_of,
+)
 from parallelrun_core.names.assets import Asset, kinds
 from parallelrun_core.retention.policy import DAY_S, LEAST_AGE_S, JobFacts, StoredFile, plan_files
 from parallelrun_core.retention.references import References
@@ -74,11 +82,7 @@ def others_going(
 
 def _unnamed(store: Path, hashes: AbstractSet[str], before: float) -> Iterator[Path]:
     """Yield the snapshots of a store that nothing names, and that nobody has added since some time."""
-    try:
-        names = os.listdir(store)  # noqa: PTH208 - no path for each
-    except FileNotFoundError:
-        return
-    for name in names:
+    for name in listed(store):
         if _SNAPSHOT.fullmatch(name) and name not in hashes:
             with suppress(FileNotFoundError):
                 path = store / name

@@ -17,7 +17,7 @@ from parallelrun_core.durable_files import replace_file
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobResult
-from parallelrun_core.layout import LOGS, PRIVATE_FILE, Layout, Logs, job_ids
+from parallelrun_core.layout import LOGS, PRIVATE_FILE, Layout, Logs, job_ids, listed
 from parallelrun_core.retention.marks import Marks
 from parallelrun_core.retention.policy import JobFacts
 from parallelrun_core.retention.references import hashes_in, jobs_in
@@ -153,11 +153,7 @@ def size_of(path: Path | str) -> int:
 
 def _records(layout: Layout) -> Iterator[bytes]:
     """The decisions about the steps of a pipeline."""
-    try:
-        names = os.listdir(layout.steps)  # noqa: PTH208 - no path for each
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    for name in names:
+    for name in listed(layout.steps):
         yield _text(layout.steps / name)
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from parallelrun_core.ids import JOB_ID
-from parallelrun_core.layout import asset_store, blobstore_of, is_outbox, outboxes_of, uploads_of
+from parallelrun_core.layout import asset_store, blobstore_of, is_outbox, listed, outboxes_of, uploads_of
 
 _JOB: Final = re.compile(JOB_ID.encode())
 _HASH: Final = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
@@ -67,7 +67,7 @@ class References:
             (self.asset_texts if path.is_relative_to(asset_store(self.root)) else self.texts).append(text)
             self._add_paths(text)
         for outbox in outboxes_of(self.root):
-            for name in _names(outbox):
+            for name in listed(outbox):
                 for job_id in jobs_in(os.fsencode(name)):
                     self.jobs.setdefault(job_id, f"{outbox.name}/{name}")
 
@@ -122,10 +122,3 @@ def _text(path: Path) -> bytes:
         return path.read_bytes()
     except FileNotFoundError:  # removed since it was listed
         return b""
-
-
-def _names(folder: Path) -> Iterable[str]:
-    try:
-        return os.listdir(folder)  # noqa: PTH208 - no path for each
-    except FileNotFoundError:
-        return ()

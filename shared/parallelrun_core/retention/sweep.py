@@ -28,7 +28,16 @@ import msgspec
 from parallelrun_core.answers.retention import RemovedKind
 from parallelrun_core.durable_files import sync_folder
 from parallelrun_core.folder.job_folder import JobFolder
-from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER, Layout, asset_files, code_store, jobs_of, retention_of
+from parallelrun_core.layout import (
+    PRIVATE_FILE,
+    PRIVATE_FOLDER,
+    Layout,
+    asset_files,
+    code_store,
+    jobs_of,
+    listed,
+    retention_of,
+)
 from parallelrun_core.retention.inventory import Inventory, others_going
 from parallelrun_core.retention.marks import Marks
 from parallelrun_core.retention.measuring import Measured, live_logs_of, parts_of, size_of
@@ -239,14 +248,10 @@ def _is_fresh(snapshot: Path, now: float) -> bool:
 
 def _empty(folder: Path) -> None:
     """Remove what is in a folder, and keep the folder."""
-    try:
-        with os.scandir(folder) as entries:
-            names = [Path(entry.path) for entry in entries]
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    for path in names:
-        discard(path)
-    sync_folder(folder)
+    if names := listed(folder):
+        for name in names:
+            discard(folder / name)
+        sync_folder(folder)
 
 
 @contextmanager

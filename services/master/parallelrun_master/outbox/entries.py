@@ -13,7 +13,7 @@ import msgspec
 
 from parallelrun_core.durable_files import sync_folder
 from parallelrun_core.ids import is_job_id
-from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER
+from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER, listed
 
 _NOTE_BYTES: Final = 128
 
@@ -42,10 +42,7 @@ def enqueue(notes: Path, job_id: str, generation: int) -> None:
 
 def owed(notes: Path) -> list[str]:
     """The names of the ends that are owed."""
-    try:
-        return [path.name for path in notes.iterdir() if job_of(path.name)]
-    except FileNotFoundError:
-        return []
+    return list(filter(job_of, listed(notes)))
 
 
 def job_of(name: str) -> tuple[str, int] | None:

@@ -21,7 +21,7 @@ from typing import Final
 
 from parallelrun_core.computes.kinds.local import LocalCompute
 from parallelrun_core.computes.launch import Launch
-from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER
+from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER, listed
 from parallelrun_provisioner.engines.interface import (
     EngineEnvironment,
     EngineNode,
@@ -90,11 +90,7 @@ class LocalEngine:
         for each, child in list(self._children.items()):
             if child.poll() is not None and not self._file(each).exists():
                 del self._children[each]
-        try:
-            files = sorted(self._folder.iterdir())
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-        return [self._node(file) for file in files if file.suffix == ".node"]
+        return [self._node(self._folder / name) for name in sorted(listed(self._folder)) if name.endswith(".node")]
 
     def terminate(self, launch_ids: Collection[str]) -> None:
         now = time.monotonic()
