@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -63,9 +63,6 @@ class StreamEntry:
     refused_from: str = ""
 
 
-_phases_decoder = msgspec.json.Decoder(list[Phase])
-
-
 def decode_entry(entry_id: bytes, fields: dict[bytes, bytes], seals: Seals) -> StreamEntry:
     """Decode an entry of the stream; what isn't sealed by a session of the job is refused.
 
@@ -107,20 +104,10 @@ def _outcomes(entry_id: bytes, fields: dict[bytes, bytes], records: bytes) -> St
     return StreamEntry(entry_id, outcomes=tuple(outcomes[index] for index in indexes))
 
 
-def _init_failure(entry_id: bytes, _: object, payload: bytes) -> StreamEntry:
-    return StreamEntry(entry_id, init_failure=msgspec.json.decode(payload, type=InitFailure))
-
-
-def _phases(entry_id: bytes, _: object, payload: bytes) -> StreamEntry:
-    return StreamEntry(entry_id, phases=tuple(_phases_decoder.decode(payload)))
-
-
-def _whole_failures(entry_id: bytes, _: object, payload: bytes) -> StreamEntry:
-    return StreamEntry(entry_id, whole_failures=tuple(decode_list(payload)))
-
-
-def _spent(entry_id: bytes, _: object, payload: bytes) -> StreamEntry:
-    return StreamEntry(entry_id, spent=msgspec.json.decode(payload, type=Spent))
+def _only(field: str, kind: Any) -> Callable[[bytes, dict[bytes, bytes], bytes], StreamEntry]:
+    """Return what decodes an entry that has only this field."""
+    decode = msgspec.json.Decoder(kind).decode
+    return lambda entry_id, _, payload: StreamEntry(entry_id, **{field: decode(payload)})
 
 
 def _concatenated(entry_id: bytes, fields: dict[bytes, bytes], seals: Seals) -> StreamEntry:
@@ -143,10 +130,10 @@ def _refused(entry_id: bytes, fields: dict[bytes, bytes], reason: str) -> Stream
 
 _DECODERS: Final[dict[Kind, Callable[[bytes, dict[bytes, bytes], bytes], StreamEntry]]] = {
     "r": _outcomes,
-    "init_failed": _init_failure,
-    "phases": _phases,
-    "whole_failures": _whole_failures,
-    "spent": _spent,
+    "init_failed": _only("init_failure", InitFailure),
+    "phases": _only("phases", tuple[Phase, ...]),
+    "whole_failures": _only("whole_failures", tuple[Outcome, ...]),
+    "spent": _only("spent", Spent),
 }
 """What decodes the sealed entries of each kind, the most frequent first."""
 
