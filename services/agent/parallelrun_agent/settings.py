@@ -21,16 +21,12 @@ SECRET_PREFIX: Final = "PARALLELRUN_SECRET_"  # noqa: S105 - a prefix of names
 """What the environment variables begin with that are secrets for jobs."""
 
 
-def _default_node() -> str:
-    return socket.gethostname().split(".")[0] or "node"
-
-
 class AgentSettings(ReadsStores):
     """Settings of one agent."""
 
     redis_user: ClassVar[str] = "agent"
 
-    node: str = Field(default_factory=_default_node)
+    node: str = Field(default_factory=lambda: socket.gethostname().split(".")[0] or "node")
     """Name of this node; unique in the cluster."""
     compute: str = ""
     """The compute that this node belongs to: it works for that one's jobs only. Empty: for jobs without a compute."""

@@ -217,7 +217,10 @@ def _condemned(
     }
     condemned, staying, problems = dict(by_age), dict(by_age), []
     free = [unit for unit in ended if unit.name not in needed]
-    limits = ((rules.jobs_bytes, "bytes", _bytes), (rules.jobs, "jobs", _one))
+    limits: tuple[tuple[int, str, Callable[[Unit], int]], ...] = (
+        (rules.jobs_bytes, "bytes", lambda unit: unit.bytes),
+        (rules.jobs, "jobs", lambda _: 1),
+    )
     for limit, noun, size in limits:
         if not limit:
             continue
@@ -229,14 +232,6 @@ def _condemned(
         if growth > limit * _MARGIN:
             problems.append(f"{growth:,.0f} {noun} may come within a notice, and {limit:,} may stay")
     return condemned, staying, "; ".join(problems)
-
-
-def _bytes(unit: Unit) -> int:
-    return unit.bytes
-
-
-def _one(_: Unit) -> int:
-    return 1
 
 
 def _growth(units: Sequence[Unit], now: float, period_s: float, size: Callable[[Unit], int]) -> float:

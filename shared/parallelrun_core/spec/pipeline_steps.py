@@ -69,11 +69,6 @@ def pointer_of(names: tuple[str, ...]) -> str:
     return "".join(f"/steps/{name}/job" for name in names)
 
 
-def in_step(problem: Problem, names: tuple[str, ...]) -> Problem:
-    """A problem of a step's job, as one of the outermost pipeline."""
-    return replace(problem, pointer=f"{pointer_of(names)}{problem.pointer}")
-
-
 def is_later(job_input: object) -> bool:
     """Return whether this is an input of a `LeafStep` that an earlier step makes."""
     return isinstance(job_input, Input) and job_input.path.startswith(_LATER)
@@ -112,7 +107,7 @@ def _leaves(pipeline: PipelineSpec, above: tuple[str, ...], problems: list[Probl
             else:
                 yield LeafStep(names, step, with_places(pipeline, step, step.job_spec(paths)))
         except InvalidInput as error:
-            problems += (in_step(problem, names) for problem in error.problems)
+            problems += (replace(each, pointer=f"{pointer_of(names)}{each.pointer}") for each in error.problems)
 
 
 def with_places(pipeline: PipelineSpec, step: Step, spec: Spec) -> Spec:

@@ -102,7 +102,7 @@ def test_a_name_that_leads_to_this_machine_is_not_asked(monkeypatch: pytest.Monk
     leading(monkeypatch, ["127.0.0.1"])
     for name in ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("parallelrun_core.storage.objects.web._retry_for_s", lambda: 0.0)
+    monkeypatch.setattr("parallelrun_core.storage.objects.web._RETRY_FOR_S", 0.0)
     with listening() as (port, reached):
         url = f"https://{NAME}:{port}/x"
         for ask in (lambda: web_version(url), lambda: web_get(url, Version(1, 0.0))):

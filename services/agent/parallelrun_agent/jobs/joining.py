@@ -115,7 +115,8 @@ class _Joining:
         code = JobCode(folder.code(self.record), node.loop.wake)
         opened.callback(code.close)
         tracking = JobTracking(folder, self.spec.name, settings, user, node.loop.wake)
-        storage = RequestReport(folder.logs, settings.node, _folders(self.spec))
+        read_here = [each.path for _, each in self.spec.input_paths() if not is_url(each.path)]
+        storage = RequestReport(folder.logs, settings.node, read_here)
         stage = JobStage(folder, self.spec, user, node)
         opened.callback(stage.close)
         plans = PlanMaker(
@@ -185,8 +186,3 @@ class _Joining:
             )  # fmt: skip
 
         return JobDriver(machine, self.folder, errors, reports, open_session)
-
-
-def _folders(spec: JobSpec) -> list[str]:
-    """The folders that a job reads on this node itself."""
-    return [each.path for _, each in spec.input_paths() if not is_url(each.path)]

@@ -132,7 +132,7 @@ class SlotSharing:
         claims = [self._claim(job, demand.get(job.job_id, 0), local.get(job.job_id, 0)) for job in jobs]
         claims = self._within_quotas(jobs, claims)
         if self.gpus:
-            claims = self._within_gpus(jobs, claims, accounts)
+            claims = within_gpus(self.gpus, claims, {job.job_id: job.gpus_of_worker for job in jobs}, accounts)
         for standing in self._owners.values():
             standing.part = 0.0
         for job in jobs:
@@ -205,11 +205,6 @@ class SlotSharing:
         """Return how many workers an owner has here beyond their quota, which has got smaller."""
         count = sum(worker.keeps_its_slot for job in jobs if job.owner == owner for worker in job.workers)
         return max(0, count - self.most_workers[owner])
-
-    def _within_gpus(self, jobs: list[NodeJob], claims: list[Claim], accounts: Mapping[str, Account]) -> list[Claim]:
-        """Claims of no more workers than have a GPU, on a node with GPUs: those are shared in the same way."""
-        gpus = {job.job_id: job.gpus_of_worker for job in jobs}
-        return within_gpus(self.gpus, claims, gpus, accounts)
 
     def _local(self, ready: Mapping[str, int], sessions: Mapping[str, int], now: float) -> dict[str, int]:
         """The part of what waits for which this node takes slots from other jobs.

@@ -10,6 +10,7 @@ least recently used go first in each of these samples, which is the whole cache 
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 import time
 from contextlib import suppress
@@ -56,7 +57,7 @@ class Room:
         held_bytes, last_alive_at = _read(self._noted)
         self.doubt: Doubt = doubt_of(folder, last_alive_at)
         """What of the shards is not to be believed."""
-        self.max_bytes = max_bytes or (_free_bytes(folder) + held_bytes) // 2
+        self.max_bytes = max_bytes or (shutil.disk_usage(folder).free + held_bytes) // 2
         self._step = max(1, int(self.max_bytes * _BLINDLY / SHARDS))
         self._lock = threading.Lock()
         """Of all numbers; held while none of them waits for a disk."""
@@ -228,8 +229,3 @@ def _read(path: Path) -> tuple[int, float]:
     except FileNotFoundError:
         return 0, 0.0
     return int(noted) if noted.isdigit() else 0, noted_at
-
-
-def _free_bytes(folder: Path) -> int:
-    status = os.statvfs(folder)
-    return status.f_bavail * status.f_frsize

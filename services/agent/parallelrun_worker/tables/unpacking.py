@@ -131,18 +131,6 @@ def _streams(packed: bytes, new: Callable[[], Any], padding: bytes = b"") -> Ite
         packed = stream.unused_data.lstrip(padding) if padding else stream.unused_data
 
 
-def _gz(packed: bytes, limit: int) -> Iterator[bytes]:
-    return _read(gzip.GzipFile(fileobj=io.BytesIO(packed)))
-
-
-def _bz2(packed: bytes, limit: int) -> Iterator[bytes]:
-    return _streams(packed, bz2.BZ2Decompressor)
-
-
-def _xz(packed: bytes, limit: int) -> Iterator[bytes]:
-    return _streams(packed, lzma.LZMADecompressor, padding=b"\0")
-
-
 def _zip(packed: bytes, limit: int) -> Iterator[bytes]:
     with zipfile.ZipFile(io.BytesIO(packed)) as archive:
         members = [each for each in archive.infolist() if not each.is_dir() and not each.filename.startswith(_LITTER)]
@@ -246,5 +234,10 @@ def _arrow(compression: str) -> Any:
 
 
 _UNPACKERS: dict[str, Callable[[bytes, int], Iterator[bytes]]] = {
-    "gz": _gz, "bz2": _bz2, "xz": _xz, "zip": _zip, "zst": _zst, "snappy": _snappy,
-}  # fmt: skip
+    "gz": lambda packed, _: _read(gzip.GzipFile(fileobj=io.BytesIO(packed))),
+    "bz2": lambda packed, _: _streams(packed, bz2.BZ2Decompressor),
+    "xz": lambda packed, _: _streams(packed, lzma.LZMADecompressor, padding=b"\0"),
+    "zip": _zip,
+    "zst": _zst,
+    "snappy": _snappy,
+}

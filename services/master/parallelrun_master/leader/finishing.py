@@ -316,15 +316,10 @@ def _not_written(job: JobContext) -> list[str]:
     own files is left out: nothing will be there, and with `parallelrun run` the folder itself goes away."""
     paths = job.folder.output_paths(job.spec) if job.spec.command else {}
     return [
-        f"The command has written nothing to its output {name!r}" + (f" ({path})." if _has_place(job, name) else ".")
+        f"The command has written nothing to its output {name!r}{f' ({path})' if job.spec.outputs[name].path else ''}."
         for name, path in paths.items()
         if not (is_url(path) or job.spec.outputs[name].has_artifacts) and _is_missing(Path(path))
     ]
-
-
-def _has_place(job: JobContext, name: str) -> bool:
-    """Return whether the user has said where an output goes."""
-    return bool(job.spec.outputs[name].path)
 
 
 def _is_missing(path: Path) -> bool:

@@ -69,7 +69,8 @@ class _Columns:
                 self._add_waits(each)
         whole["node"].extend([self.nodes.number(each.node) for each in tried])
         whole["process"].extend([self.processes.number(f"{each.node}/{each.process}") for each in tried])
-        whole["category"].extend([self.categories.number(_category(each)) for each in tried])
+        failures = [each.failure for each in tried]
+        whole["category"].extend([self.categories.number(each.category if each else "") for each in failures])
         return count
 
     def _add_waits(self, outcome: Outcome) -> None:
@@ -131,10 +132,6 @@ def _read(parts: LogStretches, columns: _Columns, only: set[int] | None = None) 
             count += columns.add(decode_list(raw), only)
             read_bytes += size
     return count * parts.total_bytes / max(1, read_bytes)
-
-
-def _category(outcome: Outcome) -> str:
-    return outcome.failure.category if outcome.failure is not None else ""
 
 
 def _add(tried: list[Outcome], whole: dict[str, array[int]], real: dict[str, array[float]], begun: float) -> None:

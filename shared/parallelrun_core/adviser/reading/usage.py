@@ -50,7 +50,7 @@ def _rows(path: Path, most: int) -> list[Row]:
 
 
 def _use(rows: list[Row], workers: list[Row], gpus: list[Row]) -> NodeUse:
-    total, available = _last(rows, "Memory Total (MB)"), _least(rows, "Memory Available (MB)")
+    total, available = _last(rows, "Memory Total (MB)"), min(_numbers(rows, "Memory Available (MB)"), default=None)
     return NodeUse(
         cpus=min(filter(None, (_last(rows, "Cpu Limit"), _last(rows, "Cpus"))), default=None),
         cpu_share=_mean(rows, "Cpu Percent"),
@@ -79,10 +79,6 @@ def _numbers(rows: list[Row], column: str) -> list[float]:
 def _last(rows: list[Row], column: str) -> float | None:
     numbers = _numbers(rows, column)
     return numbers[-1] if numbers else None
-
-
-def _least(rows: list[Row], column: str) -> float | None:
-    return min(_numbers(rows, column), default=None)
 
 
 def _most(rows: list[Row], column: str) -> float | None:

@@ -160,7 +160,7 @@ def _ask(url: str, method: str, headers: dict[str, str]) -> tuple[HTTPConnection
         Replaced: it has another version.
     """
     place, redirects = url, 0
-    deadline, pause_s = time.monotonic() + _retry_for_s(), _FIRST_PAUSE_S
+    deadline, pause_s = time.monotonic() + _RETRY_FOR_S, _FIRST_PAUSE_S
     while True:
         try:
             connection, response = _send(place, url, method, headers)
@@ -188,10 +188,6 @@ def _ask(url: str, method: str, headers: dict[str, str]) -> tuple[HTTPConnection
             raise failure
         time.sleep(pause_s)
         pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
-
-
-def _retry_for_s() -> float:
-    return _RETRY_FOR_S
 
 
 def _send(place: str, url: str, method: str, headers: dict[str, str]) -> tuple[HTTPConnection, HTTPResponse]:

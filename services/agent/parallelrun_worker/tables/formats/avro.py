@@ -72,7 +72,7 @@ class AvroFormat(TableFormat):
         path, start, end = piece[:3]
         with self.open(path, "rb") as file:
             header = self._header(path, file)
-            data = read_range(file, max(start, len(header)), end if end >= 0 else _end_of(file))
+            data = read_range(file, max(start, len(header)), end if end >= 0 else file.seek(0, 2))
         return fastavro.block_reader(BytesIO(header + data))
 
     def _header(self, path: str, file: BinaryIO) -> bytes:
@@ -132,10 +132,6 @@ def _own(piece: Piece, rows: Iterable[Any]) -> list[Any]:
     if len(own_rows) < count:
         raise _Changed("it has fewer rows than when it was cut: it was changed while the job ran")
     return own_rows
-
-
-def _end_of(file: BinaryIO) -> int:
-    return file.seek(0, 2)
 
 
 @contextmanager

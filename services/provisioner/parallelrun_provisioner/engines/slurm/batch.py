@@ -52,7 +52,7 @@ def arguments(compute: SlurmCompute, launch: Launch, *, cluster: str, folder: Pa
         "signal": f"B:TERM@{LEAVES_BEFORE_S}",
         "export": "ALL",
         "chdir": str(folder),
-        "output": str(folder / _escaped(f"{launch.id}.log")),
+        "output": str(folder / f"{launch.id.replace('%', '%%')}.log"),  # in which Slurm replaces nothing
         "open-mode": "truncate",
     }
     options = [f"--{name}={value}" for name, value in values.items() if value not in (None, "")]
@@ -80,11 +80,6 @@ def script(compute: SlurmCompute, launch: Launch, *, python: str, environment: M
         f"{exports}"
         f"exec {command}\n"
     )
-
-
-def _escaped(name: str) -> str:
-    """A file name in which Slurm replaces nothing."""
-    return name.replace("%", "%%")
 
 
 def _variable(name: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from parallelrun_core.computes.containers import Containers
@@ -71,7 +70,7 @@ class Builds:
             if sum(each.over_at is None for each in self._builds.values()) >= MOST_AT_ONCE:
                 return ImageState(said="waiting for the builds of other images", is_queued=True)
             build = self._builds[image] = self._begin(client, built, jobs)
-        build.log.also_to(self._log_of(job) for job in jobs)
+        build.log.also_to(Logs(JobFolder(self._around.root, job).logs).image_build for job in jobs)
         build.stop_if_late()
         if build.over_at is None:
             return ImageState(said=f"building its image: {build.said}")
@@ -138,9 +137,6 @@ class Builds:
             version = client.version()
             self._platform = f"{version['Os']}/{version['Arch']}"
         return self._platform
-
-    def _log_of(self, job: str) -> Path:
-        return Logs(JobFolder(self._around.root, job).logs).image_build
 
 
 def _over_s(build: Building) -> float:
