@@ -31,8 +31,8 @@ class Computes(Definitions[Compute]):
 
 def _checked(document: object) -> tuple[str, dict[str, Any]]:
     """Return the name of a compute, and its definition. Raises InvalidInput."""
-    from parallelrun_core.computes.catalog import definition_fields
     from parallelrun_core.computes.document import has_no_kind, read_definition
+    from parallelrun_core.documents.codecs import definition_fields
 
     if isinstance(document, dict) and has_no_kind(document):
         name = document.get("name")

@@ -14,7 +14,7 @@ from typing import Any, Final
 from parallelrun_core.computes.definition import Compute
 from parallelrun_core.computes.kinds import kinds, model_of
 from parallelrun_core.computes.launch import COMPUTE_NAME
-from parallelrun_core.documents.codecs import FieldsCodec
+from parallelrun_core.documents.codecs import FieldsCodec, definition_fields
 from parallelrun_core.documents.collection import Definitions, Documents
 from parallelrun_core.documents.file_store import FileStore
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
@@ -104,12 +104,6 @@ class ComputeCatalog(Definitions[Compute]):
 
     def _record_deleted(self, definition: Compute) -> None:
         self._deleted.put(_deleted_key(definition), definition)
-
-
-def definition_fields(definition: Compute) -> dict[str, object]:
-    """The fields of a definition that differ from their defaults, as users may write them."""
-    fields: dict[str, object] = definition.model_dump(mode="json", exclude_defaults=True)
-    return fields
 
 
 def _compute(fields: dict[str, Any]) -> Compute:

@@ -6,12 +6,15 @@ import hmac
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
 
 from parallelrun_core.documents.schema import SCHEMA, decode, encode
 from parallelrun_core.errors import CorruptLog, NewerSchema
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 T = TypeVar("T")
 Record = TypeVar("Record", bound=msgspec.Struct)
@@ -94,6 +97,11 @@ class FieldsCodec(Generic[T]):
     @property
     def _hint(self) -> str:
         return f": {self.repair_hint}" if self.repair_hint else ""
+
+
+def definition_fields(definition: BaseModel) -> dict[str, object]:
+    """The fields of a definition that differ from their defaults, as users may write them."""
+    return definition.model_dump(mode="json", exclude_defaults=True)
 
 
 def _seal(key: bytes, fields: Mapping[str, object]) -> str:

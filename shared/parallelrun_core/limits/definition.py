@@ -8,7 +8,7 @@ from typing import Any, Final, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from parallelrun_core.documents.codecs import FieldsCodec
+from parallelrun_core.documents.codecs import FieldsCodec, definition_fields
 from parallelrun_core.documents.collection import Definitions
 from parallelrun_core.documents.file_store import FileStore
 from parallelrun_core.errors import InvalidInput
@@ -78,11 +78,7 @@ def limit_catalog(root: Path) -> LimitCatalog:
     """Returns the limits below a cluster's root folder."""
     return Definitions(
         FileStore(root, _FOLDER, max_bytes=_MAX_BYTES),
-        FieldsCodec(_fields, Limit.model_validate, repair_hint="define it again"),
+        FieldsCodec(definition_fields, Limit.model_validate, repair_hint="define it again"),
         noun="limit",
         create_hint="define one with `parallelrun limit create -f FILE`, or give `parallelrun run` a --limit FILE",
     )
-
-
-def _fields(limit: Limit) -> dict[str, Any]:
-    return limit.model_dump(mode="json", exclude_defaults=True)

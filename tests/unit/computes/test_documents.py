@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from parallelrun_core.computes.catalog import ComputeCatalog, definition_fields
+from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.computes.document import read_definition
 from parallelrun_core.computes.kinds import kinds, model_of
 from parallelrun_core.computes.launch import compute_of, launch_id
 from parallelrun_core.computes.selection import Selection, computes_in
+from parallelrun_core.documents.codecs import definition_fields
 from parallelrun_core.errors import CorruptLog, InvalidInput, NotFound
 
 LOCAL = {"name": "here", "type": "local", "max_instances": 3}

@@ -14,10 +14,10 @@ from parallelrun_api.routes.responses import document_body
 from parallelrun_api.routes.router import Operations
 from parallelrun_core.answers.answer import answer_of, rfc3339
 from parallelrun_core.answers.computes import Compute, ComputeList, ComputeNode, ComputeStatus
-from parallelrun_core.computes.catalog import definition_fields
 from parallelrun_core.computes.definition import NAME_PATTERN
 from parallelrun_core.computes.definition import Compute as Definition
 from parallelrun_core.computes.kinds import kinds
+from parallelrun_core.documents.codecs import definition_fields
 from parallelrun_core.store.provisioning import ProvisioningStatus as Status
 from parallelrun_core.untrusted.sanitize import visible
 
