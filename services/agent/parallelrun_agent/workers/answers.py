@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import json
 import struct
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -16,6 +17,8 @@ from parallelrun_core.wire.data_warnings import DataWarning
 from parallelrun_core.wire.masking import Mask
 from parallelrun_core.wire.outcome import ErrorCategory, Failure, LostItems, Use
 from parallelrun_worker import frames
+
+T = TypeVar("T")
 
 _result_of: Final = frames.RESULT.unpack_from
 _use_of: Final = frames.USE.unpack_from
@@ -55,22 +58,13 @@ def parse_answer(kind: int, payload: bytes, mask: Mask) -> WorkerAnswer:
 
 def parse_warnings(payload: bytes, mask: Mask) -> tuple[int, list[DataWarning]]:
     """Read a WARNED frame: the mini-batch, and the warnings about its data, without secrets."""
-    try:
-        (mini_batch,) = frames.MINI_BATCH.unpack_from(payload)
-        return mini_batch, [
-            mask.warning(each) for each in _warnings_of(payload[frames.MINI_BATCH.size :])[:_MOST_WARNINGS]
-        ]
-    except (struct.error, ValueError) as error:
-        raise CorruptLog(f"not a worker's warnings: {error}") from error
+    mini_batch, warnings = _of_mini_batch(payload, _warnings_of, "warnings")
+    return mini_batch, list(map(mask.warning, warnings[:_MOST_WARNINGS]))
 
 
 def parse_items_failed(payload: bytes, mask: Mask) -> tuple[int, list[LostItems]]:
     """Read an ITEMS_FAILED frame: the mini-batch, and the items that have failed."""
-    try:
-        (mini_batch,) = frames.MINI_BATCH.unpack_from(payload)
-        runs = _runs_of(payload[frames.MINI_BATCH.size :])
-    except (struct.error, ValueError) as error:
-        raise CorruptLog(f"not the failed items of a mini-batch: {error}") from error
+    mini_batch, runs = _of_mini_batch(payload, _runs_of, "failed items")
     return mini_batch, [
         LostItems(first, items, mask.failure(Failure("RUN_EXCEPTION", text))) for first, items, text in runs
     ]
@@ -78,12 +72,16 @@ def parse_items_failed(payload: bytes, mask: Mask) -> tuple[int, list[LostItems]
 
 def parse_waited(payload: bytes) -> tuple[int, float, dict[str, float]]:
     """Read a WAITED frame: the mini-batch, and the seconds for which it has waited for permits, in all and by limit."""
+    mini_batch, waits = _of_mini_batch(payload, _waits_of, "waits")
+    return mini_batch, waits.waited_s, waits.limits
+
+
+def _of_mini_batch(payload: bytes, decode: Callable[[bytes], T], what: str) -> tuple[int, T]:
     try:
         (mini_batch,) = frames.MINI_BATCH.unpack_from(payload)
-        waits = _waits_of(payload[frames.MINI_BATCH.size :])
+        return mini_batch, decode(payload[frames.MINI_BATCH.size :])
     except (struct.error, ValueError) as error:
-        raise CorruptLog(f"not the waits of a mini-batch: {error}") from error
-    return mini_batch, waits.waited_s, waits.limits
+        raise CorruptLog(f"not the {what} of a mini-batch: {error}") from error
 
 
 def parse_part(payload: bytes, mask: Mask) -> tuple[int, PartEvent]:
