@@ -20,7 +20,7 @@ from parallelrun_core.folder.records import JobResult
 from parallelrun_core.layout import LOGS, PRIVATE_FILE, Layout, Logs, job_ids, listed
 from parallelrun_core.retention.marks import Marks
 from parallelrun_core.retention.policy import JobFacts
-from parallelrun_core.retention.references import hashes_in, jobs_in
+from parallelrun_core.retention.references import hashes_in, jobs_in, text_of
 from parallelrun_core.wire.states import JobState
 
 _MEMORY: Final = "measured.json"
@@ -86,7 +86,7 @@ def remembered(folder: Path) -> list[JobFacts]:
 def facts_of(folder: JobFolder, stamp: str = "") -> JobFacts:
     """Measure one job; one that can't be read counts as not ended."""
     records = list(_records(folder.layout))
-    spec = _text(folder.layout.record)
+    spec = text_of(folder.layout.record)
     code = hashes_in(spec).union(*map(hashes_in, records))
     steps = set[str]().union(*map(jobs_in, records))
     try:
@@ -154,11 +154,4 @@ def size_of(path: Path | str) -> int:
 def _records(layout: Layout) -> Iterator[bytes]:
     """The decisions about the steps of a pipeline."""
     for name in listed(layout.steps):
-        yield _text(layout.steps / name)
-
-
-def _text(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        return b""
+        yield text_of(layout.steps / name)

@@ -59,7 +59,7 @@ class References:
     def read_documents(self) -> None:
         """Add all documents of the root folder; raises OSError if one can't be read."""
         for path in documents_of(self.root):
-            text = _text(path)
+            text = text_of(path)
             name = str(path.relative_to(self.root))
             for job_id in jobs_in(text):
                 self.jobs.setdefault(job_id, name)
@@ -117,8 +117,9 @@ def documents_of(root: Path) -> Iterator[Path]:
                 yield path
 
 
-def _text(path: Path) -> bytes:
+def text_of(path: Path) -> bytes:
+    """Return the content of a file; empty if it isn't there."""
     try:
         return path.read_bytes()
-    except FileNotFoundError:  # removed since it was listed
+    except (FileNotFoundError, NotADirectoryError):  # removed since it was listed
         return b""

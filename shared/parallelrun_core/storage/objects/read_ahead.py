@@ -52,11 +52,6 @@ class StreamedObject(SeekableObject):
             count -= len(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        data = self.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
-
     def close(self) -> None:
         self._forget()
         if self._pool is not None:

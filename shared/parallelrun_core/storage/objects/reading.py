@@ -54,6 +54,11 @@ class SeekableObject(io.RawIOBase):
     def seekable(self) -> bool:
         return True
 
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
     def tell(self) -> int:
         return self._at
 
@@ -112,8 +117,3 @@ class ObjectFile(SeekableObject):
         if len(part) < self.size:
             options["range"] = (part.start, part.stop)
         return bytes(obstore.get(self._client, self._address.key, options=options).bytes())
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        data = self.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
