@@ -14,12 +14,8 @@ def folders(controller: str, proc: Path = PROC, cgroups: Path = CGROUPS) -> list
 
     A container often sees its own cgroup as the first one, whatever path /proc says.
     """
-    try:
-        lines = (proc / "self/cgroup").read_text().splitlines()
-    except OSError:
-        lines = []
     places = []
-    for line in lines:
+    for line in read(proc / "self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         inside = path.lstrip("/")
         if not controllers:  # version 2, perhaps beside version 1
