@@ -9,8 +9,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import lzma
-import secrets
-import shutil
 import stat
 import struct
 import zipfile
@@ -23,9 +21,8 @@ from typing import IO, TYPE_CHECKING, Final
 
 from parallelrun_core.code.folder import LEAVE_OUT_HINT, SKIPPED_FOLDERS
 from parallelrun_core.code.source import CodeSource
-from parallelrun_core.code.stored import add_snapshot, digest_of, write_list
+from parallelrun_core.code.stored import add_snapshot, digest_of, folder_beside, write_list
 from parallelrun_core.errors import InvalidInput, UnsafePath
-from parallelrun_core.layout import make_store
 from parallelrun_core.untrusted.paths import relative_parts
 
 if TYPE_CHECKING:
@@ -146,10 +143,7 @@ def store_files(files: Iterator[tuple[tuple[str, ...], int, IO[bytes]]], store: 
     Raises:
         InvalidInput: it is over a limit.
     """
-    make_store(store)
-    beside = store / f".new-{secrets.token_hex(8)}"
-    beside.mkdir(mode=0o700)
-    try:
+    with folder_beside(store) as beside:
         folder = beside / "made"
         folder.mkdir()
         digests = _digests(files, limits, folder)
@@ -157,8 +151,6 @@ def store_files(files: Iterator[tuple[tuple[str, ...], int, IO[bytes]]], store: 
         write_list(snapshot, digests)
         add_snapshot(snapshot, store)
         return snapshot.name
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
 
 
 def _digests(

@@ -197,4 +197,4 @@ def test_damage_of_any_kind_is_never_a_bug(tmp_path: Path) -> None:
             snapshot_zip(io.BytesIO(bytes(data)), tmp_path)
         except (InvalidInput, UnsafePath):
             continue
-    assert not list(tmp_path.glob(".new-*"))
+    assert not list(tmp_path.glob(".incoming-*"))
