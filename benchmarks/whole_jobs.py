@@ -3,7 +3,8 @@
 The loop reads the same file in ranges of as many bytes, of Parquet in its row groups, every other one in each process;
 it starts its processes, imports pandas and pyarrow, and writes and syncs the number of rows of each range, as the job
 does. Nothing else is done with the rows. Wall time is that of the whole command; CPU that of all its processes. Ratios
-are ours ÷ the loop's, round by round.
+are ours ÷ the loop's, round by round. `warm` are those of jobs on a cluster that runs already, from their submission to
+their end, beside the same loop.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +23,7 @@ import yaml
 
 from benchmarks import Size
 from benchmarks.cold import compile_packages, cpu_of_ended_children, measure
+from benchmarks.jobs import Jobs
 from benchmarks.measure import Comparison, Figures
 from benchmarks.table import table
 
@@ -75,9 +79,9 @@ def _counted(outputs: list[Path], rows: int) -> None:
         raise RuntimeError(f"{outputs[0]}: {counted:,} rows, not {rows:,}")
 
 
-def _job(path: Path, home: Path, number: int, rows: int) -> Figures:
+def _job(path: Path, home: Path, numbers: Iterator[int], rows: int) -> Figures:
     """One job by the command, from its start to its end."""
-    job, output = home / f"job-{path.name}.yml", home / f"out-{number}"
+    job, output = home / f"job-{path.name}.yml", home / f"out-{next(numbers)}"
     document: dict[str, Any] = {
         "code": str(home / "code"), "entry_script": "entry.py", "mini_batch_size": _RANGE_BYTES,
         "inputs": {"data": {"path": str(path), "transformations": [_STEPS[path.name]]}},
@@ -89,8 +93,17 @@ def _job(path: Path, home: Path, number: int, rows: int) -> Figures:
     return figures
 
 
-def _loop(path: Path, home: Path, number: int, rows: int) -> Figures:
+def _warm_job(jobs: Jobs, path: Path, rows: int) -> Figures:
+    """One job on a cluster that runs already."""
+    data = {"path": str(path), "transformations": [_STEPS[path.name]]}
+    done = jobs.run(path, mini_batch_size=_RANGE_BYTES, inputs={"data": data})
+    _counted([Path(done.result.output)], rows)
+    return {"wall_s": done.wall_s, "cpu_s": done.cpu_s}
+
+
+def _loop(path: Path, home: Path, numbers: Iterator[int], rows: int) -> Figures:
     """The loop, from the start of its processes to their end."""
+    number = next(numbers)
     outputs = [home / f"loop-{number}-{worker}" for worker in range(_WORKERS)]
     before, began = cpu_of_ended_children(), time.perf_counter()
     processes = [
@@ -121,13 +134,20 @@ def main(size: Size) -> dict[str, object]:
             path = table(kind, size_bytes) / kind
             print(f"  {kind}: {path.stat().st_size:,} bytes", flush=True)
             path.read_bytes()  # it is in the page cache from now on, for both
-            systems = {
-                "job": lambda path=path: _job(path, home, next(numbers), rows),
-                "loop": lambda path=path: _loop(path, home, next(numbers), rows),
-            }
-            found = Comparison(systems).run(rounds)
-            print(found.table(), flush=True)
-            name = path.suffix[1:]
-            last |= found.ratio("job", "loop", "wall_s").fields(f"{name}_wall_to_loop")
-            last |= found.ratio("job", "loop", "cpu_s").fields(f"{name}_cpu_to_loop")
+            job, loop = partial(_job, path, home, numbers, rows), partial(_loop, path, home, numbers, rows)
+            last |= _ratios({"job": job, "loop": loop}, rounds, path.suffix[1:])
+        with Jobs(_SCRIPT, processes=_WORKERS) as jobs:
+            for kind in _STEPS:
+                path = table(kind, size_bytes) / kind
+                _warm_job(jobs, path, rows)  # which leaves what its workers were forked from
+                job, loop = partial(_warm_job, jobs, path, rows), partial(_loop, path, home, numbers, rows)
+                last |= _ratios({"job": job, "loop": loop}, rounds, f"warm_{path.suffix[1:]}")
     return last
+
+
+def _ratios(systems: dict[str, Callable[[], Figures]], rounds: int, name: str) -> dict[str, object]:
+    """What the last line says of jobs and loops over one table."""
+    found = Comparison(systems).run(rounds)
+    print(found.table(), flush=True)
+    wall, cpu = (found.ratio("job", "loop", figure) for figure in ("wall_s", "cpu_s"))
+    return {**wall.fields(f"{name}_wall_to_loop"), **cpu.fields(f"{name}_cpu_to_loop")}
