@@ -17,6 +17,8 @@ class OutputRequests:
     def __init__(self, job: JobContext) -> None:
         self._job = job
         self._policy = ConcatenationPolicy(job.queue.term)
+        self._asked = set[str]()
+        """Attempts, whose names begin with the leader's term: nobody else asks for them."""
         self._postponed: Concatenated | None = None
         """A concatenator's report that it can't make the output now."""
         self.made: Concatenated | None = None
@@ -53,7 +55,10 @@ class OutputRequests:
     def _ask(self, now: float) -> None:
         job, policy = self._job, self._policy
         is_queued = is_concatenation_waiting(job.redis, job.job_id, attempt=policy.attempt)
-        ask_for_concatenation(job.redis, job.job_id, attempt=policy.ask(now, is_queued=is_queued))
+        attempt = policy.ask(now, is_queued=is_queued)
+        is_new = attempt not in self._asked
+        self._asked.add(attempt)
+        ask_for_concatenation(job.redis, job.job_id, attempt=attempt, is_new=is_new)
 
     def _check_latest(self, now: float) -> None:
         """Pass on to the policy what has become of the latest request."""

@@ -163,7 +163,7 @@ class Processing:
             self._completion.published(self._publisher.window.next_id, now)
         if self._leadership.tick(now):
             self._check(now)
-        is_woken = any(not entry.outcomes for entry in entries)
+        is_woken = any(not (entry.outcomes or entry.phases or entry.spent) for entry in entries)
         return is_woken and self._job.state() is not JobState.PROCESSING
 
     def _look_for_one_cause(self) -> None:

@@ -35,6 +35,8 @@ _BELIEVED: Final = frozenset(
         b"started_at", b"status", b"worker_name",
     }
 )  # fmt: skip
+_LEAST_VERSION: Final = (6, 2, 0)
+"""Of servers, as `fitness` makes sure: RQ would ask each client's for its own, in a round trip."""
 _LONGEST_ID: Final = 120
 """Letters of an entry's id that are logged."""
 
@@ -103,4 +105,6 @@ class Entry(Job):
 def queue(redis: Redis, kind: EntryKind, run: Callable[[str], object] | None = None) -> Queue:
     """The queue of a kind, without pickle; `run`, for workers, is called with the id of each job that is meant."""
     entry = type("Entry", (Entry,), {"kind": kind, "run": None if run is None else staticmethod(run)})
-    return Queue(kind.queue, connection=redis, serializer=JSONSerializer, job_class=entry)
+    entries = Queue(kind.queue, connection=redis, serializer=JSONSerializer, job_class=entry)
+    entries.redis_server_version = _LEAST_VERSION
+    return entries

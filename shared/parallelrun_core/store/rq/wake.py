@@ -74,9 +74,19 @@ def ask_for_turn(redis: Redis, job_id: str, *, term: int) -> None:
         _wake(redis, LEAD, job_id, entry_id, is_first=True)
 
 
-def ask_for_concatenation(redis: Redis, job_id: str, *, attempt: str) -> None:
-    """Let a concatenator put the job's output together. Running it twice gives the same bytes."""
-    _wake(redis, CONCATENATE, job_id, _concatenation_id(job_id, attempt))
+def ask_for_concatenation(redis: Redis, job_id: str, *, attempt: str, is_new: bool = False) -> None:
+    """Let a concatenator put the job's output together. Running it twice gives the same bytes.
+
+    Args:
+        is_new: nobody has asked for this attempt, so no earlier entry is looked for.
+    """
+    entry_id = _concatenation_id(job_id, attempt)
+    if not is_new:
+        _wake(redis, CONCATENATE, job_id, entry_id)
+        return
+    with redis.pipeline(transaction=True) as pipe:
+        _enqueue(queue(redis, CONCATENATE), CONCATENATE, job_id, entry_id, pipe=pipe)
+        pipe.execute()
 
 
 def has_concatenation_failed(redis: Redis, job_id: str, *, attempt: str) -> bool:
