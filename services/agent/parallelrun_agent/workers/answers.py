@@ -76,12 +76,12 @@ def parse_waited(payload: bytes) -> tuple[int, float, dict[str, float]]:
     return mini_batch, waits.waited_s, waits.limits
 
 
-def _of_mini_batch(payload: bytes, decode: Callable[[bytes], T], what: str) -> tuple[int, T]:
+def _of_mini_batch(payload: bytes, decode: Callable[[bytes], T], subject: str) -> tuple[int, T]:
     try:
         (mini_batch,) = frames.MINI_BATCH.unpack_from(payload)
         return mini_batch, decode(payload[frames.MINI_BATCH.size :])
     except (struct.error, ValueError) as error:
-        raise CorruptLog(f"not the {what} of a mini-batch: {error}") from error
+        raise CorruptLog(f"not the {subject} of a mini-batch: {error}") from error
 
 
 def parse_part(payload: bytes, mask: Mask) -> tuple[int, PartEvent]:
