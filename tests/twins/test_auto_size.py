@@ -71,3 +71,9 @@ def test_sizes_that_fail_for_ever_are_found(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(Trials, "failed", lambda trials, _, items: trials.stopped(items))
     with expect_failure():
         trials.test_nearly_all_of_a_large_input_gets_through()
+
+
+def test_sizes_that_grow_while_items_become_slower_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_size, "_SLOWER", 10**9)
+    with expect_failure():
+        sizes.test_items_that_become_slower_or_quicker_are_followed(workers=2)

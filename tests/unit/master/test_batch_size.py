@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from parallelrun_master.policy import batch_size
 from parallelrun_master.policy.batch_size import (
     GROWTH,
+    LEAST_S,
     MOST_ITEMS,
     TARGET_S,
     Choice,
@@ -40,7 +41,7 @@ def test_no_mini_batch_is_much_larger_than_what_enough_others_had(
 ) -> None:
     choice = choose(tries, workers, TARGET_S, most)
     done = sorted((each.items for each in tries if each.is_done), reverse=True)
-    count = enough(workers)
+    count = enough(workers, is_short=True)
     tried = max(done[0], GROWTH * done[count - 1] if len(done) >= count else 0) if done else 1
     assert 1 <= choice.items <= min(MOST_ITEMS, most)
     assert choice.items <= tried
@@ -66,7 +67,16 @@ def test_at_the_end_each_worker_has_something(choice: Choice, left: int, workers
     size = at_the_end(choice, left, workers)
     assert 1 <= size <= min(choice.items, left)
     mini_batches = -(-left // size)
-    assert mini_batches >= min(left, max(1, workers)) or size == -(-left // max(1, workers))
+    is_short = choice.item_s is not None and (size - 1) * choice.item_s <= LEAST_S
+    assert mini_batches >= min(left, max(1, workers)) or is_short
+
+
+def test_the_last_ones_are_equal() -> None:
+    left, sizes = 142, []
+    while left:
+        sizes.append(at_the_end(Choice(1000, "", 0.002), left, 2))
+        left -= sizes[-1]
+    assert sizes == [71, 71]
 
 
 @given(choice=choices, workers=st.integers(0, 5000), more=st.integers(0, 1000))

@@ -95,17 +95,17 @@ def test_a_wave_of_single_files_waits_for_what_becomes_of_it() -> None:
     sizing = Sizing(SPEC, 0)
     cuts = cut_in_sizes(pages(1000), sizing)
     sizing.refresh(0, workers=2)
-    assert cut_now(cuts, sizing) == [1] * 8
-    assert (sizing.found, sizing.has_found_all) == (992, True), "all is listed meanwhile"
+    assert cut_now(cuts, sizing) == [1] * 4
+    assert (sizing.found, sizing.has_found_all) == (996, True), "all is listed meanwhile"
     sizing.refresh(0, workers=2)
     assert (sizing.must_wait, cut_now(cuts, sizing)) == (True, [])
 
-    sizing.observe(done(1, 0.01, 8))
-    sizing.refresh(8, workers=2)
+    sizing.observe(done(1, 0.01, 4))
+    sizing.refresh(4, workers=2)
     assert not sizing.must_wait
     assert cut_now(cuts, sizing)[:4] == [4, 4, 4, 1], "few are larger than any that is done, until one of them is"
     sizing.observe(done(4, 0.04, 1))
-    sizing.refresh(9, workers=2)
+    sizing.refresh(5, workers=2)
     assert set(cut_now(cuts, sizing)) == {4}
 
 
@@ -126,7 +126,7 @@ def test_nothing_is_listed_beyond_what_may_wait_in_memory() -> None:
 
 
 def test_the_rest_of_an_input_that_others_follow_is_not_divided() -> None:
-    for is_last, size in ((False, 4), (True, 2)):
+    for is_last, size in ((False, 4), (True, 3)):
         sizing = Sizing(SPEC, 8, done(1, 1.0, 8))
         sizing.refresh(8, workers=2)
         assert next(filter(None, cut_in_sizes(pages(10), sizing, is_last=is_last))).items == size
@@ -250,5 +250,5 @@ def test_what_is_cut_while_others_wait_for_a_store_is_recorded(tmp_path: Path, m
     assert has_cut.wait(10)
     while not leader.must_wait:
         assert leader.step(1.0)
-    assert leader.mini_batches == 8
+    assert leader.mini_batches == 4
     leader.stop()

@@ -130,7 +130,7 @@ class NodeJob:
             wall = time.time()
             self._at_work.report(self._view, self.work(now, wall), now, wall)
         turn = self._view.next_turn(now)
-        if (turn is None or not turn.want) and self._view.is_at_rest:
+        if (turn is None or not turn.want) and self._view.is_awaited:
             self._driver.session.committer.hurry()
         if turn is None:
             return

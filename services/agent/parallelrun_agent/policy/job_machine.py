@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 
 from parallelrun_agent.policy.apart_queue import ApartQueue
+from parallelrun_agent.policy.asking import Asking
 from parallelrun_agent.policy.broken_workers import BrokenWorkers
 from parallelrun_agent.policy.commands import Abandon, Command, Commit, NextTurn, WatchDisk
 from parallelrun_agent.policy.conclusions import Conclusions
@@ -30,8 +31,6 @@ from parallelrun_core.wire.outcome import Failure, Outcome, Use
 from parallelrun_core.wire.states import JobState
 
 _TURNS_PER_LEASE = 4
-_ASK_S = 0.02
-"""So soon after it has reported all that it had, a node asks whether that was the last of the job."""
 
 
 class JobMachine:
@@ -77,7 +76,7 @@ class JobMachine:
         """What this session has leased and not reported yet; only to be read by others."""
         self._lease_clock = LeaseClock(self._lease_s)
         self._turn_by = 0.0
-        self._ask_at = NEVER
+        self._asking = Asking(self._spec)
         self.pool.workers.clear()
         self.commands.clear()
         self.apart.clear()
@@ -98,17 +97,24 @@ class JobMachine:
     def due_at(self) -> float:
         """Return when there must be a turn: to report, to ask for the state, or because it was waited for long enough;
         or NEVER."""
-        asks_at = self._ask_at if self._turn_by else 0.0
+        asks_at = self._asking.at if self._turn_by else 0.0
         return min(asks_at, self._report_by(), self._look_ahead.gather_until, self._early.pause_until)
 
     def _report_by(self) -> float:
         since = self.deliveries.reports_since
-        return since if since == NEVER else self.deliveries.report_by(busy=self.pool.is_busy)
+        if since == NEVER or self._asking.is_awaited(self._ready):
+            return since
+        return self.deliveries.report_by(busy=self.pool.is_busy)
 
     @property
     def is_at_rest(self) -> bool:
         """Nothing runs here and nothing is known to be ready to run: all that is awaited is to be reported."""
         return not (self._is_open and self._ready) and not self.deliveries.backlog and not self.pool.is_busy
+
+    @property
+    def is_awaited(self) -> bool:
+        """Return whether somebody waits for what has ended here."""
+        return self.is_at_rest or self._asking.is_awaited(self._ready)
 
     def nap_s(self) -> float:
         """Return how long no worker will run dry."""
@@ -133,7 +139,7 @@ class JobMachine:
         is_done = self._is_done()
         workers = self.pool.available() if self._ready and self._is_open else ()
         want = 0 if self._early.pauses(now) else self.deliveries.wanted(self._look_ahead, workers, self._ready, now)
-        if not (want or is_done or now >= min(self._turn_by, self._ask_at, self._report_by())):
+        if not (want or is_done or now >= min(self._turn_by, self._asking.at, self._report_by())):
             return None
         mode: Mode = "stay" if self.joined else "join"
         if is_done:
@@ -161,8 +167,10 @@ class JobMachine:
         if answer.deliveries:
             self._early.leased(now)
         self.deliveries.receive(assignments_of(answer.deliveries, can_retry_items=self.apart.can_retry_items))
-        self._ask_at = sent_at + _ASK_S if turn.reports and self.is_at_rest else NEVER
         self._hand_out.to_workers(now, disk_is_full=self.disk_is_full)
+        is_idle = self._asking.chooses_size and self._is_open and self.pool.idle() is not None
+        is_at_rest = bool(turn.reports) and self.is_at_rest
+        self._asking.answered(answer.ready, now, bool(turn.reports), is_idle=is_idle, is_at_rest=is_at_rest)
         if answer.is_closed:
             self.drain(NEVER, now)
         if self.state is not JobState.PROCESSING:  # the job takes no more results

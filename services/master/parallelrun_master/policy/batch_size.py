@@ -19,16 +19,24 @@ MOST_ITEMS: Final = 10_000
 MOST_TRIES: Final = 2048
 """Older tries are forgotten."""
 GROWTH: Final = 4
+_SLOWER: Final = 1.2
+"""While the last items took so many times as long as those before, mini-batches don't grow."""
 _OF_TIMEOUT: Final = 1 / 5
 """Items vary, and one mini-batch that is stopped costs more than many small ones."""
 _TRIES_PER_WORKER: Final = 4
 """Quick mini-batches come in first. While each worker may still have a slow one, that is no more than a fifth."""
-_MOST_SHARE: Final = 4
-"""Of what is left, a mini-batch has this part of a worker's share at most, so that all workers end together."""
-_LEAST_S: Final = 0.25
+_FEW_TRIES_PER_WORKER: Final = 2
+_SHORT_S: Final = 1.0
+"""So few suffice for a mini-batch that should take no longer than this, as it costs little if it does."""
+_MOST_SHARE: Final = 2
+"""Of what is left, a mini-batch has this part of a worker's share at most, so that all workers end together: guided
+self-scheduling."""
+LEAST_S: Final = 0.25
 """But for that, none is made shorter than this."""
 _AHEAD_S: Final = 1.0
 """How much work each worker has, or waits for it."""
+_AHEAD_WHILE_GROWING_S: Final = 0.1
+"""The same while larger mini-batches are to follow: about what a leader needs to record some and cut others."""
 _LEAST_AHEAD, _MOST_AHEAD = 2, 4
 """Mini-batches of a worker. Two long ones last until another leader has taken over."""
 
@@ -48,6 +56,8 @@ class Choice(NamedTuple):
     why: str
     item_s: float | None = None
     """Seconds that an item takes; None: nobody knows."""
+    is_growing: bool = False
+    """It would be larger if larger ones had been tried."""
 
 
 def target_s(run_invocation_timeout_s: float) -> float:
@@ -55,9 +65,14 @@ def target_s(run_invocation_timeout_s: float) -> float:
     return min(TARGET_S, _OF_TIMEOUT * run_invocation_timeout_s)
 
 
-def enough(workers: int) -> int:
-    """Return how many tries tell about items: of so few that they may be the quick ones, nobody should believe much."""
-    return min(MOST_TRIES // 2, _TRIES_PER_WORKER * max(1, workers))
+def enough(workers: int, *, is_short: bool = False) -> int:
+    """Return how many tries tell about items: of so few that they may be the quick ones, nobody should believe much.
+
+    Args:
+        is_short: whether they are to tell only of mini-batches that take a second or less.
+    """
+    per_worker = _FEW_TRIES_PER_WORKER if is_short else _TRIES_PER_WORKER
+    return min(MOST_TRIES // 2, per_worker * max(1, workers))
 
 
 def choose(tries: Sequence[MeasuredTry], workers: int, wanted_s: float, most: int = MOST_ITEMS) -> Choice:
@@ -76,23 +91,31 @@ def choose(tries: Sequence[MeasuredTry], workers: int, wanted_s: float, most: in
     # What has become slow is believed at once, and what has become quick when it has been so for a while.
     item_s = max(_item_s(recent), _item_s(recent[-max(2, workers) :]))
     in_time = max(1, _rounded(int(min(MOST_ITEMS, wanted_s / item_s))))
-    tried = max(sizes[0], GROWTH * sizes[count - 1] if len(sizes) >= count else 0)
+    tried = sizes[0]
+    if item_s < _SLOWER * _item_s(recent):
+        if_short = _grown(sizes, enough(workers, is_short=True))
+        tried = max(tried, _grown(sizes, count), min(if_short, int(_SHORT_S / item_s)))
     items = min(in_time, tried, most)
     why = f"an item takes {duration(item_s)}"
-    if items < in_time:
-        why += ", but larger ones have failed" if items == most else ", and no larger ones have been tried"
+    is_growing = items < in_time and items < most
+    if is_growing:
+        why += ", and no larger ones have been tried"
+    elif items < in_time:
+        why += ", but larger ones have failed"
     elif items == MOST_ITEMS:
         why += ", and no mini-batch has more"
-    return Choice(items, why, item_s)
+    return Choice(items, why, item_s, is_growing)
 
 
 def at_the_end(choice: Choice, items_left: int, workers: int) -> int:
     """Return how many items the next mini-batch should have when these are all that are left, so that no worker is idle
-    while others have much to do."""
+    while others have much to do. The last ones are equal."""
     workers = max(1, workers)
     share = ceil(items_left / (_MOST_SHARE * workers))
-    least = ceil(_LEAST_S / choice.item_s) if choice.item_s else 1
-    return max(1, min(choice.items, items_left, max(share, min(least, ceil(items_left / workers)))))
+    least = ceil(LEAST_S / choice.item_s) if choice.item_s else 1
+    most = min(choice.items, max(share, least))
+    mini_batches = ceil(items_left / most)
+    return ceil(items_left / mini_batches) if mini_batches <= workers else most
 
 
 def items_ahead(choice: Choice, workers: int) -> int:
@@ -105,9 +128,15 @@ def mini_batches_ahead(choice: Choice, workers: int) -> int:
     rest is cut later.
     """
     if choice.item_s is None:
-        return max(workers, enough(workers))
+        return max(workers, enough(workers, is_short=True))
     each_s = choice.items * choice.item_s
-    return max(1, workers) * min(_MOST_AHEAD, max(_LEAST_AHEAD, ceil(_AHEAD_S / each_s)))
+    ahead_s = _AHEAD_WHILE_GROWING_S if choice.is_growing else _AHEAD_S
+    return max(1, workers) * min(_MOST_AHEAD, max(_LEAST_AHEAD, ceil(ahead_s / each_s)))
+
+
+def _grown(sizes: Sequence[int], count: int) -> int:
+    """How many items a mini-batch may have after so many of these sizes, the largest first; 0: there are fewer."""
+    return GROWTH * sizes[count - 1] if len(sizes) >= count else 0
 
 
 def _item_s(tries: Sequence[MeasuredTry]) -> float:
