@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Final
 
 from fastapi.exceptions import RequestValidationError
@@ -32,6 +32,34 @@ def answer(value: object, status: int = 200) -> Response:
     return Response(
         json.dumps(value), status_code=status, headers={"Cache-Control": "no-store"}, media_type="application/json"
     )
+
+
+def resource(
+    scope: str,
+    names: Mapping[str, str],
+    properties: Mapping[str, Any],
+    *,
+    dates: Mapping[str, str | None] | None = None,
+    **more: object,
+) -> dict[str, Any]:
+    """Something in a workspace, as the service describes it.
+
+    Args:
+        scope: the path of the workspace.
+        names: the name of each kind of thing on the path from there, such as those of `batchEndpoints` and, in one,
+            `deployments`.
+        dates: when it was made and changed; None: that isn't told.
+        more: fields beside the properties that not all kinds have.
+    """
+    created_by = {"createdBy": "parallelrun", "createdByType": "User"}
+    return {
+        "id": scope + "".join(f"/{kind}/{name}" for kind, name in names.items()),
+        "name": [*names.values()][-1],
+        "type": "/".join(["Microsoft.MachineLearningServices/workspaces", *names]),
+        **more,
+        **({"systemData": {**created_by, **dates}} if dates else {}),
+        "properties": properties,
+    }
 
 
 def begun(value: dict[str, Any]) -> Response:

@@ -12,7 +12,7 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 from starlette.convertors import StringConvertor, register_url_convertor
 
-from parallelrun_api.azure.answers import FacadeRoute, answer
+from parallelrun_api.azure.answers import FacadeRoute, answer, resource
 from parallelrun_api.azure.asset_store import ANONYMOUS, DEFAULT, KINDS, LATEST
 from parallelrun_api.azure.blobs.names import OF_CODE, OF_LOGS, OF_OUTPUTS, OF_VERSIONS, UPLOADS, container_of
 from parallelrun_api.azure.bodies import read_body, read_resource
@@ -40,7 +40,6 @@ register_url_convertor("kind", _KindConvertor())
 register_url_convertor("asset", _NameConvertor())
 router = APIRouter(prefix=WORKSPACE, include_in_schema=False, route_class=FacadeRoute)
 
-_KIND: Final = "Microsoft.MachineLearningServices/workspaces"
 _ALWAYS: Final[dict[str, Any]] = {"isAnonymous": False, "isArchived": False, "tags": {}, "properties": {}}
 _OF_MODELS: Final[dict[str, Any]] = {"flavors": {}}
 """What the client expects of each version."""
@@ -76,16 +75,16 @@ def _in_view(items: Sequence[dict[str, Any]], request: Request) -> list[dict[str
 
 
 @router.get(_VERSION)
-async def get_version(kind: str, name: str, version: str, request: Request, facade: FacadeOf) -> Response:
-    resource = await run_sync(_shown, facade, scope_of(request), kind, name, version)
-    properties = resource["properties"]
+def get_version(kind: str, name: str, version: str, request: Request, facade: FacadeOf) -> Response:
+    asset_version = _shown(facade, scope_of(request), kind, name, version)
+    properties = asset_version["properties"]
     if kind == "codes":
-        properties["codeUri"] = _where_code_is(request, kind, name, resource["name"])
+        properties["codeUri"] = _where_code_is(request, kind, name, asset_version["name"])
     elif kind == "models" and (job_output := job_output_in(str(properties.get("modelUri", "")))) is not None:
         # Clients download models from datastores alone, and take the name of an output for that of one.
-        folder = await run_sync(_folder_of_output, facade, scope_of(request), job_output.job, job_output.output)
+        folder = _folder_of_output(facade, scope_of(request), job_output.job, job_output.output)
         properties["modelUri"] = job_output.within(folder)
-    return answer(resource)
+    return answer(asset_version)
 
 
 def _folder_of_output(facade: Facade, scope: str, job_name: str, output: str) -> str:
@@ -129,8 +128,8 @@ async def start_upload(kind: str, name: str, version: str, request: Request, fac
 
 
 @router.get(_ASSET)
-async def get_container(kind: str, name: str, request: Request, facade: FacadeOf) -> Response:
-    return answer(await run_sync(_container, facade, scope_of(request), kind, name))
+def get_container(kind: str, name: str, request: Request, facade: FacadeOf) -> Response:
+    return answer(_container(facade, scope_of(request), kind, name))
 
 
 @router.put(_ASSET, name="put_asset")
@@ -171,13 +170,7 @@ def _container(facade: Facade, scope: str, kind: str, name: str) -> dict[str, An
     is_archived = all(record["properties"].get("isArchived") for record in records)
     properties = {"latestVersion": versions[0], "nextVersion": _next(versions), "isArchived": is_archived, "tags": {}}
     more = {key: latest["properties"][key] for key in ("description", "dataType") if key in latest["properties"]}
-    return {
-        "id": f"{scope}/{kind}/{name}",
-        "name": name,
-        "type": f"{_KIND}/{kind}",
-        "systemData": _dates(latest["created"]),
-        "properties": {**properties, **more},
-    }
+    return resource(scope, {kind: name}, {**properties, **more}, dates=_dates(latest["created"]))
 
 
 def _next(versions: list[str]) -> str:
@@ -199,16 +192,11 @@ def _answer_of(record: dict[str, Any], scope: str, kind: str, name: str) -> dict
     properties = record["properties"]
     if isinstance(spec := properties.get("componentSpec"), dict):
         properties = {**properties, "componentSpec": {**spec, "name": name, "version": record["version"]}}
-    return {
-        "id": f"{scope}/{kind}/{name}/versions/{record['version']}",
-        "name": record["version"],
-        "type": f"{_KIND}/{kind}/versions",
-        "systemData": _dates(record["created"]),
-        "properties": {**_ALWAYS, **(_OF_MODELS if kind == "models" else {}), **properties},
-    }
+    properties = {**_ALWAYS, **(_OF_MODELS if kind == "models" else {}), **properties}
+    return resource(scope, {kind: name, "versions": record["version"]}, properties, dates=_dates(record["created"]))
 
 
 def _dates(created: float) -> dict[str, str]:
     when = datetime.fromtimestamp(created, UTC).isoformat()
-    who = {"createdBy": "parallelrun", "createdByType": "User", "lastModifiedBy": "parallelrun"}
-    return {**who, "createdAt": when, "lastModifiedAt": when, "lastModifiedByType": "User"}
+    changed_by = {"lastModifiedBy": "parallelrun", "lastModifiedByType": "User"}
+    return {**changed_by, "createdAt": when, "lastModifiedAt": when}

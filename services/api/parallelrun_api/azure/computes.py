@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 
-from parallelrun_api.azure.answers import FacadeRoute, NotSupported, answer
+from parallelrun_api.azure.answers import FacadeRoute, NotSupported, answer, resource
 from parallelrun_api.azure.bodies import read_body
 from parallelrun_api.azure.documents import seconds_of
 from parallelrun_api.azure.facade import WORKSPACE, Facade, FacadeOf, scope_of
@@ -17,16 +17,16 @@ router = APIRouter(include_in_schema=False, route_class=FacadeRoute)
 
 
 @router.get(WORKSPACE + "/computes")
-async def list_computes(request: Request, facade: FacadeOf) -> Response:
+def list_computes(request: Request, facade: FacadeOf) -> Response:
     """Return the computes that are defined; while there are none, the nodes as one compute: a client that names another
     one gets the same."""
-    return answer({"value": await run_sync(_computes, facade, request)})
+    return answer({"value": _computes(facade, request)})
 
 
 @router.get(WORKSPACE + "/computes/{name}")
-async def get_compute(name: str, request: Request, facade: FacadeOf) -> Response:
+def get_compute(name: str, request: Request, facade: FacadeOf) -> Response:
     """Return one of them; while there are none, the nodes, by whatever name."""
-    return answer(await run_sync(_compute, facade, request, name))
+    return answer(_compute(facade, request, name))
 
 
 @router.put(WORKSPACE + "/computes/{name}")
@@ -38,17 +38,17 @@ async def put_compute(name: str, request: Request, facade: FacadeOf) -> Response
 
 
 @router.delete(WORKSPACE + "/computes/{name}", name="delete_compute")
-async def delete_compute(name: str, request: Request, facade: FacadeOf) -> Response:
+def delete_compute(name: str, request: Request, facade: FacadeOf) -> Response:
     facade.context.operators.check(request.state.token_name)
-    await run_sync(facade.context.computes.remove, name)
+    facade.context.computes.remove(name)
     return Response(status_code=200)
 
 
 @router.post(WORKSPACE + "/computes/{name}/listNodes", name="list_compute_nodes")
-async def list_compute_nodes(name: str, request: Request, facade: FacadeOf) -> Response:
-    await run_sync(_compute, facade, request, name)
-    is_defined = bool(await run_sync(facade.context.computes.all))
-    alive = [node for node, is_alive in await run_sync(facade.context.nodes.all) if is_alive]
+def list_compute_nodes(name: str, request: Request, facade: FacadeOf) -> Response:
+    _compute(facade, request, name)
+    is_defined = bool(facade.context.computes.all())
+    alive = [node for node, is_alive in facade.context.nodes.all() if is_alive]
     of_it = [node for node in alive if not is_defined or node.compute == name]
     return answer({"nodes": [_node(node.node, is_busy=bool(node.busy)) for node in of_it]})
 
@@ -143,28 +143,22 @@ class _Scale(NamedTuple):
 
 
 def _as_azure_has_it(request: Request, name: str, scale: _Scale, description: str) -> dict[str, Any]:
-    return {
-        "id": f"{scope_of(request)}/computes/{name}",
-        "name": name,
-        "type": "Microsoft.MachineLearningServices/workspaces/computes",
-        "location": "local",
-        "tags": {},
+    properties = {
+        "computeType": "AmlCompute",
+        "computeLocation": "local",
+        "description": description,
+        "provisioningState": "Succeeded",
         "properties": {
-            "computeType": "AmlCompute",
-            "computeLocation": "local",
-            "description": description,
-            "provisioningState": "Succeeded",
-            "properties": {
-                "vmSize": scale.size,
-                "vmPriority": scale.priority,
-                "scaleSettings": {
-                    "minNodeCount": scale.least,
-                    "maxNodeCount": scale.most,
-                    "nodeIdleTimeBeforeScaleDown": f"PT{scale.idle_s:.0f}S",
-                },
-                "allocationState": "Steady" if scale.there == scale.wanted else "Resizing",
-                "currentNodeCount": scale.there,
-                "targetNodeCount": scale.wanted,
+            "vmSize": scale.size,
+            "vmPriority": scale.priority,
+            "scaleSettings": {
+                "minNodeCount": scale.least,
+                "maxNodeCount": scale.most,
+                "nodeIdleTimeBeforeScaleDown": f"PT{scale.idle_s:.0f}S",
             },
+            "allocationState": "Steady" if scale.there == scale.wanted else "Resizing",
+            "currentNodeCount": scale.there,
+            "targetNodeCount": scale.wanted,
         },
     }
+    return resource(scope_of(request), {"computes": name}, properties, location="local", tags={})

@@ -8,7 +8,7 @@ from typing import Any, Final
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 
-from parallelrun_api.azure.answers import FacadeRoute, answer, begun
+from parallelrun_api.azure.answers import FacadeRoute, answer, begun, resource
 from parallelrun_api.azure.bodies import read_resource
 from parallelrun_api.azure.deployments import data_given, deployment_document
 from parallelrun_api.azure.endpoint_jobs import batch_job
@@ -24,7 +24,6 @@ from parallelrun_core.errors import InvalidInput
 
 router = APIRouter(prefix=WORKSPACE, include_in_schema=False, route_class=FacadeRoute)
 
-_KIND: Final = "Microsoft.MachineLearningServices/workspaces/batchEndpoints"
 _ENDPOINT: Final = "/batchEndpoints/{name}"
 _MOST_CHARACTERS: Final = 200
 _DEPLOYMENT: Final = _ENDPOINT + "/deployments/{deployment}"
@@ -39,9 +38,9 @@ async def list_endpoints(request: Request, facade: FacadeOf) -> Response:
 
 
 @router.get(_ENDPOINT)
-async def get_endpoint(name: str, request: Request, facade: FacadeOf) -> Response:
+def get_endpoint(name: str, request: Request, facade: FacadeOf) -> Response:
     """Return a batch endpoint."""
-    return answer(_endpoint_answer(request, await run_sync(facade.context.endpoints.get, name)))
+    return answer(_endpoint_answer(request, facade.context.endpoints.get(name)))
 
 
 @router.put(_ENDPOINT, name="put_batch_endpoint")
@@ -62,16 +61,12 @@ async def put_endpoint(name: str, request: Request, facade: FacadeOf) -> Respons
 
 
 @router.delete(_ENDPOINT, name="delete_batch_endpoint")
-async def delete_endpoint(name: str, facade: FacadeOf) -> Response:
+def delete_endpoint(name: str, facade: FacadeOf) -> Response:
     """Forget a batch endpoint with its deployments; their jobs stay."""
-
-    def remove() -> None:
-        deployments = facade.context.endpoints.get(name).deployments
-        facade.context.endpoints.remove(name)
-        for deployment in deployments:
-            _remembered(facade).remove(_stored_name(name, deployment))
-
-    await run_sync(remove)
+    deployments = facade.context.endpoints.get(name).deployments
+    facade.context.endpoints.remove(name)
+    for deployment in deployments:
+        _remembered(facade).remove(_stored_name(name, deployment))
     return Response(status_code=200)
 
 
@@ -86,10 +81,9 @@ async def list_deployments(name: str, request: Request, facade: FacadeOf) -> Res
 
 
 @router.get(_DEPLOYMENT)
-async def get_deployment(name: str, deployment: str, request: Request, facade: FacadeOf) -> Response:
+def get_deployment(name: str, deployment: str, request: Request, facade: FacadeOf) -> Response:
     """Return a deployment, as its client has sent it."""
-    batch_deployment = await run_sync(facade.context.endpoints.deployment, name, deployment)
-    return answer(await run_sync(_deployment_answer, facade, request, batch_deployment))
+    return answer(_deployment_answer(facade, request, facade.context.endpoints.deployment(name, deployment)))
 
 
 @router.put(_DEPLOYMENT, name="put_batch_deployment")
@@ -109,10 +103,10 @@ async def put_deployment(name: str, deployment: str, request: Request, facade: F
 
 
 @router.delete(_DEPLOYMENT, name="delete_batch_deployment")
-async def delete_deployment(name: str, deployment: str, facade: FacadeOf) -> Response:
+def delete_deployment(name: str, deployment: str, facade: FacadeOf) -> Response:
     """Forget a deployment; its jobs stay."""
-    await run_sync(facade.context.endpoints.remove_deployment, name, deployment)
-    await run_sync(_remembered(facade).remove, _stored_name(name, deployment))
+    facade.context.endpoints.remove_deployment(name, deployment)
+    _remembered(facade).remove(_stored_name(name, deployment))
     return Response(status_code=200)
 
 
@@ -154,33 +148,26 @@ def _stored_name(endpoint: str, deployment: str) -> str:
 
 def _endpoint_answer(request: Request, endpoint: BatchEndpoint) -> dict[str, Any]:
     scope = scope_of(request)
-    return {
-        "id": f"{scope}/batchEndpoints/{endpoint.name}",
-        "name": endpoint.name,
-        "type": _KIND,
-        "location": "local",
-        "tags": endpoint.tags,
-        "properties": {
-            "authMode": "AADToken",
-            "description": endpoint.description,
-            "defaults": {"deploymentName": endpoint.default_deployment or None},
-            "properties": {},
-            "provisioningState": "Succeeded",
-            "scoringUri": f"{own_url(request)}{scope}/batchEndpoints/{endpoint.name}/jobs",
-            "swaggerUri": None,
-        },
+    properties = {
+        "authMode": "AADToken",
+        "description": endpoint.description,
+        "defaults": {"deploymentName": endpoint.default_deployment or None},
+        "properties": {},
+        "provisioningState": "Succeeded",
+        "scoringUri": f"{own_url(request)}{scope}/batchEndpoints/{endpoint.name}/jobs",
+        "swaggerUri": None,
     }
+    return resource(scope, {"batchEndpoints": endpoint.name}, properties, location="local", tags=endpoint.tags)
 
 
 def _deployment_answer(facade: Facade, request: Request, deployment: BatchDeployment) -> dict[str, Any]:
     stored_name = _stored_name(deployment.endpoint, deployment.name)
     sent = masked(_remembered(facade).get(stored_name, of=_definition_of(deployment)))
-    return {
-        "id": f"{scope_of(request)}/batchEndpoints/{deployment.endpoint}/deployments/{deployment.name}",
-        "name": deployment.name,
-        "type": f"{_KIND}/deployments",
-        "location": "local",
-        "tags": deployment.tags,
-        "systemData": {"createdAt": deployment.created, "createdBy": "parallelrun", "createdByType": "User"},
-        "properties": {"outputAction": "AppendRow", "properties": {}, **sent, "provisioningState": "Succeeded"},
-    }
+    return resource(
+        scope_of(request),
+        {"batchEndpoints": deployment.endpoint, "deployments": deployment.name},
+        {"outputAction": "AppendRow", "properties": {}, **sent, "provisioningState": "Succeeded"},
+        dates={"createdAt": deployment.created},
+        location="local",
+        tags=deployment.tags,
+    )

@@ -49,9 +49,8 @@ async def details(name: str, request: Request, facade: FacadeOf) -> Response:
 
 
 @router.get(_HISTORY + "/runs/{name}")
-async def get_run(name: str, request: Request, facade: FacadeOf) -> Response:
-    job = await run_sync(_job, facade, name)
-    return answer(await run_sync(_run, facade, request, job, name))
+def get_run(name: str, request: Request, facade: FacadeOf) -> Response:
+    return answer(_run(facade, request, _job(facade, name), name))
 
 
 @router.get(_HISTORY + "/runs/{name}/children")
@@ -76,9 +75,9 @@ async def list_children(name: str, request: Request, facade: FacadeOf) -> Respon
 
 
 @router.get(_HISTORY + "/runs/{name}/serviceinstances/{node}")
-async def list_services(name: str, request: Request, facade: FacadeOf) -> Response:
+def list_services(name: str, request: Request, facade: FacadeOf) -> Response:
     """Return where people look at a job."""
-    job = await run_sync(_job, facade, name)
+    job = _job(facade, name)
     instances = {
         key: {"type": value["jobServiceType"], "endpoint": value["endpoint"], "status": status_of(job)}
         for key, value in services(request, job).items()

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from fastapi import Request
 
+from parallelrun_api.azure.answers import resource
 from parallelrun_api.azure.children import step_of
 from parallelrun_api.azure.facade import Facade, own_url, scope_of
 from parallelrun_api.azure.masking import masked
@@ -21,7 +22,6 @@ STATUSES: Final = {
     JobState.FAILED: "Failed",
     JobState.CANCELED: "Canceled",
 }
-_KIND: Final = "Microsoft.MachineLearningServices/workspaces/jobs"
 
 
 def job_answer(
@@ -48,18 +48,8 @@ def job_answer(
         "tags": {str(key): str(value) for key, value in (sent.get("tags") or {}).items()},
     }
     properties.setdefault("experimentName", "Default")
-    return {
-        "id": f"{scope}/jobs/{job_name}",
-        "name": job_name,
-        "type": _KIND,
-        "systemData": {
-            "createdAt": job.submitted,
-            "createdBy": "parallelrun",
-            "createdByType": "User",
-            "lastModifiedAt": job.ended or job.submitted,
-        },
-        "properties": properties,
-    }
+    dates = {"createdAt": job.submitted, "lastModifiedAt": job.ended or job.submitted}
+    return resource(scope, {"jobs": job_name}, properties, dates=dates)
 
 
 def status_of(job: Job) -> str:

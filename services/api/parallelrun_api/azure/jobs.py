@@ -56,9 +56,8 @@ async def put_job(name: str, request: Request, facade: FacadeOf) -> Response:
 
 
 @router.get("/jobs/{name}")
-async def get_job(name: str, request: Request, facade: FacadeOf) -> Response:
-    job_id = await run_sync(facade.names.job_id, name)
-    job = await run_sync(facade.context.jobs.get, job_id)
+def get_job(name: str, request: Request, facade: FacadeOf) -> Response:
+    job = facade.context.jobs.get(facade.names.job_id(name))
     return answer(job_answer(facade, request, job, name=name))
 
 
@@ -138,17 +137,15 @@ def _made_by(facade: Facade, schedules: Iterable[str]) -> frozenset[str]:
 
 
 @router.delete("/jobs/{name}", name="delete_job")
-async def delete_job(name: str, facade: FacadeOf) -> Response:
-    job_id = await run_sync(facade.names.job_id, name)
-    await run_sync(facade.context.removals.delete, job_id)
+def delete_job(name: str, facade: FacadeOf) -> Response:
+    facade.context.removals.delete(facade.names.job_id(name))
     return Response(status_code=200)
 
 
 @router.post("/jobs/{name}/cancel", name="cancel")
-async def cancel_job(name: str, request: Request, facade: FacadeOf) -> Response:
+def cancel_job(name: str, facade: FacadeOf) -> Response:
     """Cancel a job; the answer comes at once, and the job ends when its work has."""
-    job_id = await run_sync(facade.names.job_id, name)
-    await run_sync(facade.context.cancels.cancel, job_id)
+    facade.context.cancels.cancel(facade.names.job_id(name))
     return Response(status_code=200)
 
 

@@ -10,7 +10,7 @@ import msgspec
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 
-from parallelrun_api.azure.answers import FacadeRoute, NotSupported, answer, begun
+from parallelrun_api.azure.answers import FacadeRoute, NotSupported, answer, begun, resource
 from parallelrun_api.azure.bodies import read_resource
 from parallelrun_api.azure.documents import document_of, in_snake_case
 from parallelrun_api.azure.facade import WORKSPACE, Facade, FacadeOf, scope_of
@@ -39,10 +39,9 @@ async def put_schedule(name: str, request: Request, facade: FacadeOf) -> Respons
 
 
 @router.get("/schedules/{name}")
-async def get_schedule(name: str, request: Request, facade: FacadeOf) -> Response:
+def get_schedule(name: str, request: Request, facade: FacadeOf) -> Response:
     """Return a schedule, as its client has sent it, or as one would have."""
-    revision = await run_sync(facade.context.schedules.store.get, name)
-    return answer(await run_sync(_answer_of, facade, scope_of(request), name, revision))
+    return answer(_answer_of(facade, scope_of(request), name, facade.context.schedules.store.get(name)))
 
 
 @router.get("/schedules")
@@ -65,10 +64,10 @@ async def list_schedules(request: Request, facade: FacadeOf) -> Response:
 
 
 @router.delete("/schedules/{name}", name="delete_schedule")
-async def delete_schedule(name: str, facade: FacadeOf) -> Response:
+def delete_schedule(name: str, facade: FacadeOf) -> Response:
     """Forget a schedule; its jobs stay."""
-    await run_sync(facade.context.schedules.remove, name)
-    await run_sync(_sent(facade).remove, name)
+    facade.context.schedules.remove(name)
+    _sent(facade).remove(name)
     return Response(status_code=200)
 
 
@@ -174,13 +173,8 @@ def _definition_of(revision: Revision) -> str:
 
 def _answer_of(facade: Facade, scope: str, name: str, revision: Revision) -> dict[str, Any]:
     sent = masked(_sent(facade).get(name, of=_definition_of(revision)) or _like_sent(revision))
-    return {
-        "id": f"{scope}/schedules/{name}",
-        "name": name,
-        "type": "Microsoft.MachineLearningServices/workspaces/schedules",
-        "systemData": {"createdAt": rfc3339(revision.made), "createdBy": "parallelrun", "createdByType": "User"},
-        "properties": {**sent, "isEnabled": revision.is_enabled, "provisioningState": "Succeeded"},
-    }
+    properties = {**sent, "isEnabled": revision.is_enabled, "provisioningState": "Succeeded"}
+    return resource(scope, {"schedules": name}, properties, dates={"createdAt": rfc3339(revision.made)})
 
 
 def _like_sent(revision: Revision) -> dict[str, Any]:

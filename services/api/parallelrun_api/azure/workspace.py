@@ -9,7 +9,7 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 
 from parallelrun_api.azure import credentials
-from parallelrun_api.azure.answers import FacadeRoute, NotSupported, answer
+from parallelrun_api.azure.answers import FacadeRoute, NotSupported, answer, resource
 from parallelrun_api.azure.auth import BLOBS, PREFIX
 from parallelrun_api.azure.blobs.names import ARTIFACTS, UPLOADS
 from parallelrun_api.azure.bodies import read_resource
@@ -94,8 +94,8 @@ async def list_datastores(request: Request, facade: FacadeOf) -> Response:
 
 
 @router.get(WORKSPACE + "/datastores/{name}")
-async def get_datastore(name: str, request: Request, facade: FacadeOf) -> Response:
-    return answer(await run_sync(_datastore, facade, request, name))
+def get_datastore(name: str, request: Request, facade: FacadeOf) -> Response:
+    return answer(_datastore(facade, request, name))
 
 
 @router.put(WORKSPACE + "/datastores/{name}", name="put_datastore")
@@ -109,11 +109,11 @@ async def put_datastore(name: str, request: Request, facade: FacadeOf) -> Respon
 
 
 @router.delete(WORKSPACE + "/datastores/{name}", name="delete_datastore")
-async def delete_datastore(name: str, facade: FacadeOf) -> Response:
+def delete_datastore(name: str, facade: FacadeOf) -> Response:
     """Forget a datastore; what is in the store stays."""
     if name in BUILT_IN:
         raise Conflict(f"The datastore {name!r} is this server's own, and stays.")
-    await run_sync(facade.context.datastores.remove, name)
+    facade.context.datastores.remove(name)
     return Response(status_code=200)
 
 
@@ -185,12 +185,8 @@ def _datastore(facade: Facade, request: Request, name: str) -> dict[str, Any]:
         }
     else:
         properties = _defined(facade.context.datastores.get(name))
-    return {
-        "id": f"{scope_of(request)}/datastores/{name}",
-        "name": name,
-        "type": "Microsoft.MachineLearningServices/workspaces/datastores",
-        "properties": {"description": None, "tags": {}, "properties": {}, **properties},
-    }
+    properties = {"description": None, "tags": {}, "properties": {}, **properties}
+    return resource(scope_of(request), {"datastores": name}, properties)
 
 
 def _defined(datastore: Datastore) -> dict[str, Any]:
