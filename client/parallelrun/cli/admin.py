@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from parallelrun.cli.definitions import command_group
 from parallelrun.cli.exit_codes import ExitCode
 from parallelrun.cli.output import FormatOption, OutputFormat, dump, say, show_one, table
 from parallelrun.cli.server import Token, Url, connect
@@ -15,7 +16,7 @@ from parallelrun.cli.server import Token, Url, connect
 if TYPE_CHECKING:
     from parallelrun.models import Sweep
 
-admin = typer.Typer(help="For who runs a cluster.", no_args_is_help=True, rich_markup_mode=None)
+admin = command_group("For who runs a cluster.")
 
 _KINDS = {
     "jobs": "folders of jobs",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from parallelrun.cli.definitions import command_group
 from parallelrun.cli.output import FormatOption, OutputFormat, say, show_change, show_list, show_one
 from parallelrun.cli.server import Local, Token, Url, local_or_remote
 
@@ -51,11 +52,7 @@ def asset_kinds() -> list[str]:
 
 
 def commands_for(kind: str) -> typer.Typer:
-    group = typer.Typer(
-        help=f"{_HELP.get(kind, f'Names for assets of type {kind}')}. {_WHOSE}",
-        no_args_is_help=True,
-        rich_markup_mode=None,
-    )
+    group = command_group(f"{_HELP.get(kind, f'Names for assets of type {kind}')}. {_WHOSE}")
     _add_create(group, kind)
     _add_list(group, kind)
     _add_show(group, kind)

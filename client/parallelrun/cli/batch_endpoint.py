@@ -8,15 +8,13 @@ from typing import Annotated, Any
 import typer
 
 from parallelrun.cli import completion
-from parallelrun.cli.definitions import add_delete, add_list, add_show
+from parallelrun.cli.definitions import add_delete, add_list, add_show, command_group
 from parallelrun.cli.job_follow import follow_job
 from parallelrun.cli.output import FormatOption, OutputFormat, say_notes, show_change, show_list, show_one
 from parallelrun.cli.server import Token, Url, connect
 
-batch_endpoint = typer.Typer(
-    help="Named jobs over data that whoever calls them gives.", no_args_is_help=True, rich_markup_mode=None
-)
-batch_deployment = typer.Typer(help="The deployments of batch endpoints.", no_args_is_help=True, rich_markup_mode=None)
+batch_endpoint = command_group("Named jobs over data that whoever calls them gives.")
+batch_deployment = command_group("The deployments of batch endpoints.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False)]
 OneEndpoint = Annotated[str, typer.Argument(metavar="NAME", show_default=False, autocompletion=completion.endpoints)]
@@ -179,7 +177,6 @@ def list_deployments(
         show_list(
             client.batch_deployments.list(endpoint_name),
             form,
-            name=lambda each: each.name,
             columns=["name", "type", "modified", "description"],
         )
 

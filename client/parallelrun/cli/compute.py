@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from parallelrun.cli.definitions import add_create, add_delete, add_list, add_show
+from parallelrun.cli.definitions import add_create, add_delete, add_list, add_show, command_group
 from parallelrun.cli.exit_codes import ExitCode
 from parallelrun.cli.output import FormatOption, OutputFormat, say, show_change
 from parallelrun.cli.server import Token, Url, connect
@@ -14,9 +14,7 @@ from parallelrun.cli.server import Token, Url, connect
 if TYPE_CHECKING:
     from parallelrun.models import Compute
 
-compute = typer.Typer(
-    help="Named pools of nodes, and the engines that provide them.", no_args_is_help=True, rich_markup_mode=None
-)
+compute = command_group("Named pools of nodes, and the engines that provide them.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False)]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from parallelrun.cli import completion
+from parallelrun.cli.definitions import command_group
 from parallelrun.cli.output import FormatOption, OutputFormat, say, show_change, show_list, show_one
 from parallelrun.cli.server import Local, Token, Url, local_or_remote
 
@@ -17,10 +18,8 @@ if TYPE_CHECKING:
     from parallelrun.embedded.datastores import OwnDatastores
     from parallelrun.resources.datastores import Datastores
 
-datastore = typer.Typer(
-    help="Named places in object stores. Those of a server; without one, of `parallelrun run` on this machine.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+datastore = command_group(
+    "Named places in object stores. Those of a server; without one, of `parallelrun run` on this machine."
 )
 
 Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False, autocompletion=completion.datastores)]
@@ -52,7 +51,6 @@ def list_datastores(
         show_list(
             place.list(),
             form,
-            name=lambda each: each.name,
             columns=["name", "type", "location", ("CREDENTIALS", lambda each: each.access)],
         )
 

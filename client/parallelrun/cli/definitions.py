@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 Completion = Callable[[typer.Context, str], Iterable[tuple[str, str]]]
 
 
+def command_group(text: str) -> typer.Typer:
+    """A group of commands, such as those of all jobs, with its help."""
+    return typer.Typer(help=text, no_args_is_help=True, rich_markup_mode=None)
+
+
 def add_create(
     group: typer.Typer,
     text: str,
@@ -61,7 +66,7 @@ def add_list(
     @group.command("list", help=text)
     def command(form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
         with connect(url, token) as client:
-            show_list(rows(client), form, name=lambda each: each.name, columns=columns)
+            show_list(rows(client), form, columns=columns)
 
 
 def add_show(

@@ -11,6 +11,7 @@ import typer
 
 from parallelrun.cli.advise import advise
 from parallelrun.cli.completion import job_states, one_of
+from parallelrun.cli.definitions import command_group
 from parallelrun.cli.exit_codes import StrictOption
 from parallelrun.cli.job_control import cancel, pause, prioritize, resume, retry
 from parallelrun.cli.job_explain import explain
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from parallelrun.models import Job
     from parallelrun_core.spec.notify import Notify
 
-job = typer.Typer(help="The jobs of a server.", no_args_is_help=True, rich_markup_mode=None)
+job = command_group("The jobs of a server.")
 
 
 def create(
@@ -221,7 +222,6 @@ def list_metrics(job_id: JobId, form: FormatOption = OutputFormat.TABLE, url: Ur
         show_list(
             client.jobs.metrics(job_id),
             form,
-            name=lambda each: each.name,
             columns=[
                 "name",
                 "kind",

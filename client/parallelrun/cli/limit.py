@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import typer
-
 from parallelrun.cli import completion
-from parallelrun.cli.definitions import add_create, add_delete, add_list, add_show
+from parallelrun.cli.definitions import add_create, add_delete, add_list, add_show, command_group
 
-limit = typer.Typer(
-    help="Limits on calls of services, for all jobs together.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+limit = command_group("Limits on calls of services, for all jobs together.")
 
 
 add_create(

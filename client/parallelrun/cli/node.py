@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 
+from parallelrun.cli.definitions import command_group
 from parallelrun.cli.each import RefusedNames
 from parallelrun.cli.output import FormatOption, OutputFormat, say, show_list
 from parallelrun.cli.server import Token, Url, connect
 
-node = typer.Typer(help="The nodes of a cluster.", no_args_is_help=True, rich_markup_mode=None)
+node = command_group("The nodes of a cluster.")
 
 
 @node.command("list")

@@ -37,8 +37,8 @@ def show_list(
     rows: Iterable[msgspec.Struct],
     form: OutputFormat,
     *,
-    name: Callable[[Any], str],
     columns: Sequence[Column],
+    name: Callable[[Any], str] = attrgetter("name"),
 ) -> None:
     """Print several objects: names and tables line by line, the other forms as one list."""
     from parallelrun_core.untrusted.sanitize import visible

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from parallelrun.cli.definitions import add_list
+from parallelrun.cli.definitions import add_list, command_group
 from parallelrun.cli.output import FormatOption, OutputFormat, show_change
 from parallelrun.cli.server import Token, Url, connect
 
 if TYPE_CHECKING:
     from parallelrun.models import Quota
 
-quota = typer.Typer(help="Quotas of the people who use a server.", no_args_is_help=True, rich_markup_mode=None)
+quota = command_group("Quotas of the people who use a server.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="An owner, or everybody.", show_default=False)]
 

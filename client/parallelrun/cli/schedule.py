@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from parallelrun.cli import completion
-from parallelrun.cli.definitions import add_delete, add_list
+from parallelrun.cli.definitions import add_delete, add_list, command_group
 from parallelrun.cli.job_follow import follow_job
 from parallelrun.cli.output import FormatOption, OutputFormat, say, say_notes, show_change, show_one
 from parallelrun.cli.server import Token, Url, connect
@@ -16,9 +16,7 @@ from parallelrun.cli.server import Token, Url, connect
 if TYPE_CHECKING:
     from parallelrun.models import Fire, Schedule
 
-schedule = typer.Typer(
-    help="Jobs of a server that are made when they are due.", no_args_is_help=True, rich_markup_mode=None
-)
+schedule = command_group("Jobs of a server that are made when they are due.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False, autocompletion=completion.schedules)]
 

@@ -6,13 +6,11 @@ from typing import Annotated
 
 import typer
 
-from parallelrun.cli.definitions import add_delete, add_list
+from parallelrun.cli.definitions import add_delete, add_list, command_group
 from parallelrun.cli.output import FormatOption, OutputFormat, say, show_change
 from parallelrun.cli.server import Token, Url, connect
 
-token = typer.Typer(
-    help="Tokens of the people and services that use a server.", no_args_is_help=True, rich_markup_mode=None
-)
+token = command_group("Tokens of the people and services that use a server.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False)]
 

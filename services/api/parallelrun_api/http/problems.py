@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final
 
@@ -56,23 +57,19 @@ async def _answer(request: Request, error: Exception) -> Response:
     return mapped.response(request.url.path)
 
 
+@dataclass(frozen=True)
 class _Known:
     """A known error, with the headers of its answer."""
 
-    def __init__(self, problem: Problem, headers: dict[str, str] | None = None) -> None:
-        self._problem = problem
-        self._headers = headers or {}
-
-    @property
-    def problem(self) -> Problem:
-        return self._problem
+    problem: Problem
+    headers: dict[str, str] = field(default_factory=dict)
 
     def response(self, instance: str) -> Response:
-        problem = self._problem.model_copy(update={"instance": instance})
+        problem = self.problem.model_copy(update={"instance": instance})
         return Response(
             problem.model_dump_json(exclude_none=True),
             status_code=problem.status,
-            headers={"Cache-Control": "no-store", **self._headers},
+            headers={"Cache-Control": "no-store", **self.headers},
             media_type=MEDIA_TYPE,
         )
 
@@ -145,7 +142,7 @@ def _of_storage(error: OSError) -> NoRoom | Unavailable:
 def _own(error: ParallelRunError) -> _Known:
     title = (type(error).__doc__ or "").strip().partition("\n")[0]
     entries = [
-        ProblemEntry(pointer=_sendable(p.pointer), message=_sendable(p.message), hint=_sendable(p.hint) or None)
+        ProblemEntry(pointer=visible(p.pointer), message=visible(p.message), hint=visible(p.hint) or None)
         for p in error.problems
     ]
     headers = dict(error.headers) if isinstance(error, HttpError) else {}
@@ -153,12 +150,7 @@ def _own(error: ParallelRunError) -> _Known:
         headers.setdefault("Retry-After", RETRY_AFTER_S)
     if isinstance(error, Unauthorized):
         headers["WWW-Authenticate"] = 'Bearer realm="parallelrun"'
-    return _Known(_problem(error.http_status, error.code, title, _sendable(error.message), errors=entries), headers)
-
-
-def _sendable(text: str) -> str:
-    """A text that may repeat what a client sent, made fit for JSON and for people: without halves of characters."""
-    return visible(text)
+    return _Known(_problem(error.http_status, error.code, title, visible(error.message), errors=entries), headers)
 
 
 def _of_http(error: HTTPException) -> _Known:
@@ -167,11 +159,11 @@ def _of_http(error: HTTPException) -> _Known:
         return _own(NotFound("No such endpoint; see docs/openapi.json."))
     title = HTTPStatus(status).phrase
     headers = {name: value for name, value in (error.headers or {}).items() if name.lower() != "content-type"}
-    return _Known(_problem(status, _CODES.get(status, f"http_{status}"), title, _sendable(str(error.detail))), headers)
+    return _Known(_problem(status, _CODES.get(status, f"http_{status}"), title, visible(str(error.detail))), headers)
 
 
 def _of_parameter(details: dict[str, object]) -> ProblemEntry:
     where = details.get("loc") or ()
     pointer = "/" + "/".join(map(str, where)) if isinstance(where, tuple | list) else ""
     message = str(details.get("msg", "not valid"))
-    return ProblemEntry(pointer=_sendable(pointer), message=_sendable(message[:1].lower() + message[1:]))
+    return ProblemEntry(pointer=visible(pointer), message=visible(message[:1].lower() + message[1:]))
