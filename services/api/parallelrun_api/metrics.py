@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -60,43 +61,35 @@ class ServerMetrics:
         return generate_latest(self._registry)
 
 
-class ClusterCollector(Collector):
-    """Jobs, queues, nodes and storage, measured at each scrape."""
-
-    def __init__(
-        self,
-        views: JobViews,
-        registry: Registry,
-        nodes: NodeRegistry,
-        root: Path,
-        streams: Callable[[], int],
-        *,
-        floor: DiskFloor,
-    ) -> None:
-        self._views = views
-        self._registry = registry
-        self._nodes = nodes
-        self._root = root
-        self._streams = streams
-        self._floor = floor
+class _Undescribed(Collector):
+    """A collector that is registered without being asked for anything, such as of Redis."""
 
     def describe(self) -> Iterable[Any]:
-        """Nothing: so that registering doesn't ask Redis."""
         return ()
+
+
+@dataclass(eq=False)
+class ClusterCollector(_Undescribed):
+    """Jobs, queues, nodes and storage, measured at each scrape."""
+
+    views: JobViews
+    registry: Registry
+    nodes: NodeRegistry
+    root: Path
+    streams: Callable[[], int]
+    floor: DiskFloor
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """All gauges; without those from Redis while it is away."""
+        yield _gauge("parallelrun_disk_free_bytes", "Free space at the root folder.", shutil.disk_usage(self.root).free)
         yield _gauge(
-            "parallelrun_disk_free_bytes", "Free space at the root folder.", shutil.disk_usage(self._root).free
-        )
-        yield _gauge(
-            "parallelrun_disk_floor_bytes", "Free space below which nothing is accepted.", self._floor.least(self._root)
+            "parallelrun_disk_floor_bytes", "Free space below which nothing is accepted.", self.floor.least(self.root)
         )
         yield from self._of_retention()
-        yield _gauge("parallelrun_event_streams", "Clients that watch a job.", self._streams())
+        yield _gauge("parallelrun_event_streams", "Clients that watch a job.", self.streams())
         try:
             gauges = [*self._of_jobs(), *self._of_nodes()]
-            gauges.append(_gauge("parallelrun_redis_roundtrip_seconds", "A PING to Redis.", self._registry.ping()))
+            gauges.append(_gauge("parallelrun_redis_roundtrip_seconds", "A PING to Redis.", self.registry.ping()))
         except RedisError:
             gauges = []
         yield _gauge("parallelrun_redis_up", "Whether Redis answers.", int(bool(gauges)))
@@ -104,7 +97,7 @@ class ClusterCollector(Collector):
 
     def _of_retention(self) -> Iterator[GaugeMetricFamily]:
         """The last sweep; nothing before the first one."""
-        report = last_report(self._root)
+        report = last_report(self.root)
         if report is not None:
             yield _gauge("parallelrun_sweep_timestamp_seconds", "Time of the last sweep of retention.", report.at)
             yield _gauge("parallelrun_sweep_noticed_jobs", "Jobs that a rule will remove.", len(report.notices))
@@ -115,11 +108,11 @@ class ClusterCollector(Collector):
             yield _gauge("parallelrun_retention_limit_exceeded", "Whether a limit can't be kept.", is_exceeded)
 
     def _of_jobs(self) -> Iterator[GaugeMetricFamily]:
-        active = self._registry.active_jobs()
-        census = self._views.census(active)
+        active = self.registry.active_jobs()
+        census = self.views.census(active)
         waits_s: Counter[str] = Counter()
         spent_usd = 0.0
-        for status in self._registry.statuses(active).values():
+        for status in self.registry.statuses(active).values():
             waits_s.update(status.progress.waits_s)
             spent_usd += status.progress.spent_usd
         yield _gauge("parallelrun_spent_usd", "US dollars that the scripts of these jobs have reported.", spent_usd)
@@ -130,36 +123,19 @@ class ClusterCollector(Collector):
                 "limit",
                 waits_s,
             )
-        yield _gauges(
-            "parallelrun_jobs",
-            "Jobs that have not been put away.",
-            "state",
-            {s.value: census.states[s] for s in JobState},
-        )
-        yield _gauges(
-            "parallelrun_queue_depth",
-            "Mini-batches on Redis.",
-            "state",
-            {"ready": census.ready, "leased": census.leased},
-        )
+        job_states = {s.value: census.states[s] for s in JobState}
+        yield _gauges("parallelrun_jobs", "Jobs that have not been put away.", "state", job_states)
+        depths = {"ready": census.ready, "leased": census.leased}
+        yield _gauges("parallelrun_queue_depth", "Mini-batches on Redis.", "state", depths)
 
     def _of_nodes(self) -> Iterator[GaugeMetricFamily]:
-        nodes = self._nodes.all()
+        nodes = self.nodes.all()
         alive = [info for info, is_alive in nodes if is_alive]
         states = Counter(info.state if is_alive else NodeState.LOST for info, is_alive in nodes)
-        yield _gauges(
-            "parallelrun_agents",
-            "Nodes.",
-            "state",
-            {s.value: states[s] for s in NodeState},
-        )
+        yield _gauges("parallelrun_agents", "Nodes.", "state", {s.value: states[s] for s in NodeState})
         busy = sum(info.busy for info in alive)
-        yield _gauges(
-            "parallelrun_slots",
-            "Workers that nodes can run.",
-            "state",
-            {"busy": busy, "idle": sum(info.slots for info in alive) - busy},
-        )
+        slots = {"busy": busy, "idle": sum(info.slots for info in alive) - busy}
+        yield _gauges("parallelrun_slots", "Workers that nodes can run.", "state", slots)
         yield from _of_gpus([gpu for info in alive for gpu in info.gpus])
         pressures = [info.pressure for info in alive if info.pressure is not None]
         if pressures:
@@ -187,16 +163,12 @@ def _of_gpus(gpus: list[NodeGpu]) -> Iterator[GaugeMetricFamily]:
         yield _gauges("parallelrun_gpu_memory_bytes", "Memory of GPUs.", "state", memory)
 
 
-class QuotaCollector(Collector):
+class QuotaCollector(_Undescribed):
     """The part of their quotas that people use, of whoever uses the most."""
 
     def __init__(self, quotas: Quotas, nodes: NodeRegistry) -> None:
         self._quotas = quotas
         self._nodes = nodes
-
-    def describe(self) -> Iterable[Any]:
-        """Nothing: so that registering doesn't ask Redis."""
-        return ()
 
     def collect(self) -> Iterator[Metric]:
         """Return a gauge, 0 where nobody has a quota; none while Redis is away."""
@@ -221,15 +193,11 @@ class QuotaCollector(Collector):
         yield _gauges("parallelrun_quota_used_ratio_max", text, "resource", shares)
 
 
-class ConnectionCollector(Collector):
+class ConnectionCollector(_Undescribed):
     """The connections of one server, and those that it has ended, by reason."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
-
-    def describe(self) -> Iterable[Any]:
-        """Nothing: their names are known here only."""
-        return ()
 
     def collect(self) -> Iterator[Metric]:
         """Return how many there are, and how many were ended."""
