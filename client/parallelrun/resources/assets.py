@@ -59,7 +59,7 @@ class Assets(Resource):
         document = new.document()
         if new.local is None or not upload:
             return self._send(new, document, nullcontext)
-        from parallelrun.packaging.files import zip_files
+        from parallelrun.packaging.code import zip_files
 
         local = new.local
         return self._send(new, {**document, "path": local.name}, lambda: zip_files(local))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 import time
+from dataclasses import dataclass
 from typing import Final
 
 from starlette.exceptions import HTTPException
@@ -35,34 +36,23 @@ _SAFE_HEADERS: Final = (
 )
 
 
+@dataclass(frozen=True)
 class RequestScope:
-    """The outermost layer: it answers and logs whatever goes wrong.
+    """The outermost layer: it answers and logs whatever goes wrong."""
 
-    Args:
-        own_limits: what paths begin with whose bodies have limits of their own, beside those of submissions.
-    """
-
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        metrics: ServerMetrics,
-        connections: Connections,
-        audit: Audit,
-        own_limits: str,
-    ) -> None:
-        self._app = app
-        self._own_limits = own_limits
-        self._metrics = metrics
-        self._connections = connections
-        self._audit = audit
+    app: ASGIApp
+    metrics: ServerMetrics
+    connections: Connections
+    audit: Audit
+    own_limits: str
+    """The beginning of paths whose bodies have limits of their own, beside those of submissions."""
 
     def _has_own_limits(self, path: str) -> bool:
-        return path.startswith(self._own_limits) or _SUBMISSIONS.fullmatch(path) is not None
+        return path.startswith(self.own_limits) or _SUBMISSIONS.fullmatch(path) is not None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         began = time.monotonic()
         status = 0
@@ -79,17 +69,17 @@ class RequestScope:
                 safe = [header for header in _SAFE_HEADERS if header[0] not in header_names]
                 headers = [*response_headers, *safe, (b"x-request-id", request_id.encode())]
                 message["headers"] = headers
-                self._audit.answered(scope, status, headers)
+                self.audit.answered(scope, status, headers)
             await send(message)
 
         try:
             if scope["method"] not in SAFE_METHODS and not self._has_own_limits(scope["path"]):
                 receive = _bounded(receive)
-            elif scope["method"] == "GET" and self._connections.is_crowded and scope["path"] not in OPEN_PATHS:
+            elif scope["method"] == "GET" and self.connections.is_crowded and scope["path"] not in OPEN_PATHS:
                 crowded = Crowded("Too many requests are being answered right now. Try again soon.")
                 await problem_response(crowded, scope["path"])(scope, receive, send_safely)
                 return
-            await self._app(scope, receive, send_safely)
+            await self.app(scope, receive, send_safely)
         except ClientDisconnect:
             status = status or _CLIENT_GONE
         except Exception:
@@ -99,7 +89,7 @@ class RequestScope:
             await internal_error(scope["path"], request_id)(scope, receive, send_safely)
         finally:
             route = _route(scope)
-            self._metrics.answered(scope["method"], route, status or _CLIENT_GONE, first_byte_s)
+            self.metrics.answered(scope["method"], route, status or _CLIENT_GONE, first_byte_s)
             if scope["path"] not in _QUIET or status >= 500:
                 self._log(scope, route, status, time.monotonic() - began)
 

@@ -62,7 +62,7 @@ def _master(situation: Situation, _: Person) -> RunCondition | None:
         text = f"waiting for a master: {queue.masters:,} of {queue.masters:,} places for leaders are taken"
         text += f", and {counted(queue.before, 'job')} are before it" if queue.before > 1 else ""
         advice = "it begins when another job has ended; `parallelrun-master --leaders` gives more places"
-        return RunCondition(name="master", state="waits", text=text, advice=advice)
+        return _waits("master", text, advice)
     return _waits("master", "waiting for a master to take it, which takes a moment")
 
 
@@ -100,9 +100,7 @@ def _nodes(situation: Situation, _: Person) -> RunCondition | None:
     if compute:
         why = f": {progress.nodes_why}" if progress.nodes_why else ""
         advice = f"`parallelrun compute show {compute}` says how it stands"
-        return RunCondition(
-            name="nodes", state="waits", text=f"compute {compute!r} has no node yet{why}", advice=advice
-        )
+        return _waits("nodes", f"compute {compute!r} has no node yet{why}", advice)
     if situation.other_nodes:
         text = (
             f"no node is there for jobs without a compute, though {counted(situation.other_nodes, 'node')} of computes"
@@ -149,9 +147,7 @@ def _preparation(situation: Situation, _: Person) -> RunCondition | None:
         return _met("preparation", "its code, environment and inputs are there")
     preparation = _PREPARING.get(next(iter(needs.values())), "what its workers need is brought")
     advice = f"`parallelrun job logs {situation.job_id}` has the log of the node"
-    return RunCondition(
-        name="preparation", state="waits", text=f"{preparation} on {_named(list(needs))}", advice=advice
-    )
+    return _waits("preparation", f"{preparation} on {_named(list(needs))}", advice)
 
 
 def _quota(situation: Situation, _: Person) -> RunCondition | None:
@@ -163,7 +159,7 @@ def _quota(situation: Situation, _: Person) -> RunCondition | None:
     owner, advice = situation.record.owner, "an admin of this cluster can give more: `parallelrun quota set`"
     if slots is not None and workers >= slots and not situation.own_workers:
         text = f"jobs of {owner} have {workers:,} of the {counted(slots, 'slot')} of their quota"
-        return RunCondition(name="quota", state="waits", text=text, advice=advice)
+        return _waits("quota", text, advice)
     has = f"{counted(workers, 'slot')} on {counted(len(situation.owners_workers), 'node')}"
     return _met("quota", f"jobs of {owner} have {has}")
 
@@ -246,7 +242,7 @@ def _init(situation: Situation, _: Person) -> RunCondition | None:
     limit = f" of at most {about(progress.init_limit_s)}" if progress.init_limit_s else ""
     advice = f"`parallelrun job stacks {situation.job_id}` shows in which line they are"
     text = f"init() has run for {lasted}{limit} in {counted(progress.workers, 'worker')}"
-    return RunCondition(name="init", state="waits", text=text, advice=advice)
+    return _waits("init", text, advice)
 
 
 def _limits(situation: Situation, _: Person) -> RunCondition | None:
@@ -294,8 +290,8 @@ def _met(name: str, text: str) -> RunCondition:
     return RunCondition(name=name, state="met", text=text)
 
 
-def _waits(name: str, text: str) -> RunCondition:
-    return RunCondition(name=name, state="waits", text=text)
+def _waits(name: str, text: str, advice: str = "") -> RunCondition:
+    return RunCondition(name=name, state="waits", text=text, advice=advice)
 
 
 def _blocks(name: str, text: str, advice: str) -> RunCondition:
