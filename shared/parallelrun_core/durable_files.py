@@ -45,20 +45,20 @@ def write_new(path: Path, data: bytes, *, mode: int = 0o666) -> None:
     _write(path, data, mode, durably=True)
 
 
-def write_once(path: Path, data: bytes, *, mode: int = 0o666, syncs_name: bool = True) -> None:
-    """Create a file with all its content at once, durably; the first writer wins.
+def write_once(path: Path, data: bytes, *, mode: int = 0o666, durable: bool = True) -> None:
+    """Create a file with all its content at once; the first writer wins.
 
     Args:
-        syncs_name: False: others see it, whole, but a power cut may take it.
+        durable: False: others see it, whole, but a power cut may take it.
 
     Raises:
-        FileExistsError: another was first; its file is durable, too.
+        FileExistsError: another was first; its file is as durable.
     """
     with _written_beside(path, data, mode, durably=True) as beside:
         try:
             os.link(beside, path)
         finally:
-            if syncs_name:
+            if durable:
                 sync_folder(path.parent)  # also when another was first: it may have been killed before it did so
 
 

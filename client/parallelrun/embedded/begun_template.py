@@ -38,13 +38,16 @@ class BegunTemplate:
     def begin(cls, mark: str) -> Self:
         """Begin one, which ends with the thread that calls this; what goes wrong is on stderr.
 
-        None of our secrets is in its environment, which to others is also that of its services.
+        None of ParallelRun's settings, of which some are secret, is in its environment, which to others is also that of
+        its services.
 
         Raises:
             OSError: it can't be started.
         """
-        name, _, value = mark.partition("=")
-        settings = {name for name in os.environ if name.startswith(_PREFIX)} - {_AT_IMPORT}
+        mark_name, _, mark_value = mark.partition("=")
+        inherited = {
+            name: value for name, value in os.environ.items() if not name.startswith(_PREFIX) or name == _AT_IMPORT
+        }
         channel, end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with end:
             # -P: a file such as `redis.py` in the user's current folder must not be imported.
@@ -53,7 +56,7 @@ class BegunTemplate:
                 process = subprocess.Popen(
                     [*program, str(end.fileno()), str(os.getpid()), _PADDING],
                     cwd="/",
-                    env={**{name: value for name, value in os.environ.items() if name not in settings}, name: value},
+                    env={**inherited, mark_name: mark_value},
                     pass_fds=[end.fileno()],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,

@@ -231,14 +231,15 @@ class Supervisor:
             folder=str(self._folder),
             nice=service.nice,
         )
-        try:
-            with self.log_of(service.name).open("ab") as log:
+        with self.log_of(service.name).open("ab") as log:
+            try:
                 return self._link.fork(order, log.fileno())
-        except (OSError, TemplateLost) as error:
-            self._on_death(f"the template of services is gone ({error!r}); from now on they are started by themselves")
-            self._link.close()
-            self._link = None
-            return None
+            except (OSError, TemplateLost) as error:
+                why = f"the template of services is gone ({error!r}); from now on they are started by themselves"
+        self._on_death(why)
+        self._link.close()
+        self._link = None
+        return None
 
     def _popen(self, service: Service) -> subprocess.Popen[bytes]:
         wrapper = (sys.executable, "-I", "-S", str(processes.__file__), str(os.getpid()))

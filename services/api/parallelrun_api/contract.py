@@ -8,9 +8,9 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
+from parallelrun_api.http.lazy_fastapi import LazyRoute
 from parallelrun_api.models import Problem
 from parallelrun_api.routes.computes import SCHEMAS as COMPUTES
-from parallelrun_api.routes.router import Operation
 from parallelrun_api.schemas import fill_in_answers
 from parallelrun_core.computes.kinds import model_of
 from parallelrun_core.datastores.definition import OF_TYPE
@@ -34,7 +34,7 @@ def document(app: FastAPI) -> dict[str, Any]:
         version=app.version,
         description=app.description,
         license_info=app.license_info,
-        routes=[each.api_route for each in app.routes if isinstance(each, Operation)],
+        routes=[each.api_route for each in app.routes if isinstance(each, LazyRoute)],
         tags=[
             {"name": "jobs", "description": "Submit, follow, cancel."},
             {"name": "files", "description": "Logs and outputs."},

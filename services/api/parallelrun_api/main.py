@@ -13,7 +13,7 @@ from typing import Final, cast
 import uvicorn
 from anyio.to_thread import run_sync
 
-import parallelrun_api.http.fastapi_import  # noqa: F401 - before all that imports FastAPI
+from parallelrun_api.http.lazy_fastapi import leave_out_pydantic_1  # isort: skip - before FastAPI
 from parallelrun_api.app import create_app
 from parallelrun_api.context import Context, build_context
 from parallelrun_api.http.audit import Audit, AuditFile
@@ -45,6 +45,7 @@ _ACCEPTED_AT_ONCE: Final = 32
 def main(argv: list[str] | None = None) -> None:
     """Serve until SIGTERM or SIGINT; exits with 1 when it can't listen and with 3 when Redis is not fit for use."""
     hide_memory()
+    leave_out_pydantic_1()
     settings = ApiSettings.from_command_line(argv)
     telemetry.configure("api", log_format=settings.log_format)
     raise_limit()
@@ -139,7 +140,9 @@ class _Server(uvicorn.Server):
                 await asyncio.wait_for(self._is_stopping.wait(), _TICK_EVERY_S)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Let open requests be answered; without any, end at once: uvicorn waits for a tenth of a second."""
+        """Let open requests be answered; without a connection, end at once: uvicorn waits for a tenth of a second."""
+        await asyncio.sleep(0)  # asyncio may have accepted one that uvicorn hears of in its next turn
+        await asyncio.sleep(0)
         if self.server_state.connections or self.server_state.tasks:
             await super().shutdown(sockets)
             return

@@ -79,9 +79,9 @@ class Leadership:
             self.stages.enter(Stage.TURNED_AWAY)
             self.log.info("already_led")
             return False
-        self.stages.enter(Stage.RECOVERING)
         self.log = self.log.bind(term=self.term)
         self._server_run_id = server_run_id(self._redis)
+        self.stages.enter(Stage.RECOVERING)
         return True
 
     def _highest_term(self) -> int:

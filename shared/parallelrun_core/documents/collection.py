@@ -83,19 +83,19 @@ class Documents(Generic[T]):
         except DocumentMissing as error:
             raise self.not_found(name) from error
 
-    def put_if_absent(self, name: str, value: T, *, if_store_exists: bool = False, syncs_name: bool = True) -> bool:
+    def put_if_absent(self, name: str, value: T, *, if_store_exists: bool = False, durable: bool = True) -> bool:
         """Write a value if there is none of this name; returns whether it was written.
 
         Args:
             if_store_exists: only if the store of the collection was not removed meanwhile.
-            syncs_name: False: a power cut may take it.
+            durable: False: others see it from now on, but a power cut may take it.
 
         Raises:
-            DocumentMissing: it was.
+            DocumentMissing: the store was removed.
         """
         try:
             data = self._codec.encode(value)
-            self.store.create(self._key(name), data, if_store_exists=if_store_exists, syncs_name=syncs_name)
+            self.store.create(self._key(name), data, if_store_exists=if_store_exists, durable=durable)
         except DocumentExists:
             return False
         return True

@@ -80,12 +80,12 @@ class FileStore:
     def exists(self, name: str) -> bool:
         return _is_name(name) and os.path.lexists(self._path(name))
 
-    def create(self, name: str, data: bytes, *, if_store_exists: bool = False, syncs_name: bool = True) -> None:
+    def create(self, name: str, data: bytes, *, if_store_exists: bool = False, durable: bool = True) -> None:
         path = self._path(name)
         if not if_store_exists:
             self.make()
         try:
-            write_once(path, data, mode=PRIVATE_FILE, syncs_name=syncs_name)
+            write_once(path, data, mode=PRIVATE_FILE, durable=durable)
         except FileExistsError as error:
             raise DocumentExists(name) from error
         except FileNotFoundError as error:

@@ -29,8 +29,8 @@ class DocumentStore(Protocol):
     """Named byte strings. Safe to share between threads, processes and nodes.
 
     Readers see a document as it was before a write or after it, never between. What a method has written is durable
-    when it returns: a power cut takes neither it nor what it was to replace. Methods raise OSError when the store can't
-    be reached. Names begin with no dot and have no slash.
+    when it returns, unless it was asked for less: a power cut takes neither it nor what it was to replace. Methods
+    raise OSError when the store can't be reached. Names begin with no dot and have no slash.
     """
 
     def read(self, name: str) -> Stored:
@@ -54,15 +54,15 @@ class DocumentStore(Protocol):
         """Return whether there is a document of this name, readable or not."""
         ...
 
-    def create(self, name: str, data: bytes, *, if_store_exists: bool = False, syncs_name: bool = True) -> None:
+    def create(self, name: str, data: bytes, *, if_store_exists: bool = False, durable: bool = True) -> None:
         """Write a document that is not there yet; of several writers at once, one does.
 
         Args:
             if_store_exists: only into a store that has had documents, and was not removed since.
-            syncs_name: False: a power cut may take it; others see it from now on.
+            durable: False: others see it from now on, but a power cut may take it.
 
         Raises:
-            DocumentExists: another writer was first; its document is durable, too.
+            DocumentExists: another writer was first; its document is as durable.
             DocumentMissing: the store was removed.
         """
         ...

@@ -1,8 +1,10 @@
-"""The private parts of uvicorn: when they look different, they are left alone, and the API serves without them."""
+"""The private parts of uvicorn and FastAPI: when they look different, they are left alone, and the API serves
+without them."""
 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import socket
 from collections.abc import Callable
 from functools import partial
@@ -11,10 +13,13 @@ from types import SimpleNamespace
 import httpx
 import pytest
 import uvicorn
+from fastapi import FastAPI, routing
+from fastapi.testclient import TestClient
 from uvicorn.protocols.http import h11_impl
 
 from parallelrun_api.http import protocol
 from parallelrun_api.http.connections import ConnectionLimits, Connections
+from parallelrun_api.http.lazy_fastapi import LazyRoute
 from parallelrun_api.http.wire import BoundedHttp
 
 PARTS = {name: getattr(h11_impl, name) for name in ("FlowControl", "H11Protocol", "RequestResponseCycle")}
@@ -76,3 +81,21 @@ async def answer_of(http: Callable[..., asyncio.Protocol] | str) -> int:
         server.should_exit = True
         await serving
     return answer.status_code
+
+
+@pytest.mark.parametrize("has_cache", [True, False])
+def test_fastapi_reads_no_source_of_an_endpoint_unless_it_remembers_it_elsewhere(
+    has_cache: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def endpoint(number: int) -> dict[str, int]:
+        return {"number": number}
+
+    if not has_cache:
+        monkeypatch.delattr(routing, "_endpoint_context_cache")
+        monkeypatch.setattr(routing, "_extract_endpoint_context", lambda _: {})  # it uses that cache
+    else:
+        monkeypatch.setattr(inspect, "getsourcelines", pytest.fail)
+    route = LazyRoute("GET", "/numbers", endpoint, {"response_model": None})
+    app = FastAPI(routes=[route])
+    with TestClient(app) as client:
+        assert client.get("/numbers", params={"number": 7}).json() == {"number": 7}

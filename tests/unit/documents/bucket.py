@@ -40,7 +40,7 @@ class BucketStore:
             return False
         return True
 
-    def create(self, name: str, data: bytes, *, if_store_exists: bool = False, syncs_name: bool = True) -> None:
+    def create(self, name: str, data: bytes, *, if_store_exists: bool = False, durable: bool = True) -> None:
         if if_store_exists and not self._all_names():
             raise DocumentMissing(self._prefix)
         try:

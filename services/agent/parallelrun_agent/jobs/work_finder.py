@@ -37,10 +37,12 @@ _REPORT_USE_S: Final = 10.0
 _READ_PRIORITIES_S: Final = 2.0
 """How often a node finds out whether somebody has changed the priority of one of its jobs."""
 _INTERVALS: Final = ((30.0, 0.5), (5.0, 0.2))
-"""After so many seconds without any work, a node polls this often at most: an idle one should cost next to nothing."""
+"""After so many seconds without any work, a node polls this often at most, unless there is a new job: an idle one
+should cost next to nothing."""
 _BEGINS_S: Final = 0.3
 """So long after a new job was seen, a node without work expects it to have something to do."""
-_BEGINS_POLL_S: Final = 0.01
+_BEGINS_POLLS: Final = 5
+"""How many times as often it polls then, if it has had work of late."""
 _JOIN_AGAIN_S = 1.0
 
 
@@ -100,10 +102,11 @@ class WorkFinder:
     def _interval_s(self, now: float) -> float:
         if self._jobs or self._had_work_at is None:
             self._had_work_at = now
-        if not self._jobs and now < self._begins_until:
-            return min(self._settings.poll_seconds, _BEGINS_POLL_S)
         idle_s = now - self._had_work_at
         slowest_s = next((interval_s for after_s, interval_s in _INTERVALS if idle_s > after_s), 0.0)
+        if not self._jobs and now < self._begins_until:
+            # Of a thousand nodes that have been idle for longer, each poll costs Redis as much as one that finds work.
+            return self._settings.poll_seconds / (1 if slowest_s else _BEGINS_POLLS)
         return max(self._settings.poll_seconds, slowest_s)
 
     def _has_room(self) -> bool:

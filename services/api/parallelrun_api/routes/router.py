@@ -3,51 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from typing import Any, TypeVar
 
-from fastapi import Depends, Response, routing
-from fastapi.routing import APIRoute
-from starlette.routing import Match, Route
-from starlette.types import Receive, Scope, Send
+from fastapi import Depends, Response
 
 from parallelrun_api.context import check_access
+from parallelrun_api.http.lazy_fastapi import LazyRoute
 from parallelrun_api.routes.responses import problems
 from parallelrun_core.answers.answer import Answer
 
-_SOURCES: dict[int, dict[str, str]] = getattr(routing, "_endpoint_context_cache", {})
-"""Where FastAPI keeps what it has read of an endpoint's source, to name its line in errors that nobody gets to see."""
-
 _Endpoint = TypeVar("_Endpoint", bound=Callable[..., Any])
-
-
-class Operation(Route):
-    """An operation: its path and method, and FastAPI's route, which is made when it is first called or described.
-
-    FastAPI prepares each parameter and answer of a route, and of one in a router that is included twice. For all of
-    them, this was 0.18 s of CPU before a server answered its first request.
-    """
-
-    def __init__(self, method: str, path: str, endpoint: Callable[..., Any], options: dict[str, Any]) -> None:
-        super().__init__(path, endpoint, methods=[method], name=options.get("name"))
-        self.methods = {method}  # Starlette would answer HEAD as well
-        self._options = options
-        self.app = self._begin
-
-    @cached_property
-    def api_route(self) -> APIRoute:
-        _SOURCES[id(self.endpoint)] = {}  # reading it takes 3 ms for each, and 6 more for the first one
-        return APIRoute(self.path, self.endpoint, methods=self.methods, **self._options)
-
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        match, child_scope = super().matches(scope)
-        if match != Match.NONE:
-            child_scope["route"] = self
-        return match, child_scope
-
-    async def _begin(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self.app = self.api_route.app
-        await self.app(scope, receive, send)
 
 
 class Operations:
@@ -60,7 +25,7 @@ class Operations:
     """
 
     def __init__(self, tag: str, prefix: str = "/v1", *, is_open: bool = False) -> None:
-        self.routes: list[Operation] = []
+        self.routes: list[LazyRoute] = []
         self._prefix = prefix
         self._shared = {"tags": [tag], "dependencies": [] if is_open else [Depends(check_access)]}
 
@@ -109,7 +74,7 @@ class Operations:
         method, path = route.split()
 
         def add(endpoint: _Endpoint) -> _Endpoint:
-            self.routes.append(Operation(method, self._prefix + path, endpoint, {**self._shared, **options}))
+            self.routes.append(LazyRoute(method, self._prefix + path, endpoint, {**self._shared, **options}))
             return endpoint
 
         return add

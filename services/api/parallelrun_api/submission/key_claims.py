@@ -60,7 +60,7 @@ class KeyClaims:
             KeyReused: the key was used for a different request.
         """
         claim = KeyClaim(job_id=job_id, request_sha256=request_sha256, at=now)
-        self._claims(_day(now)).put_if_absent(_digest(key), claim, syncs_name=False)
+        self._claims(_day(now)).put_if_absent(_digest(key), claim, durable=False)
         failpoints.reach("key.written")
         return self.job_of(key, request_sha256, now=now) or job_id
 

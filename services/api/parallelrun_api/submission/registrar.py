@@ -45,8 +45,12 @@ class Registrar:
         await run_sync(self.register_here, accepted)
 
     def register_here(self, accepted: Accepted) -> JobRecord | None:
-        """Do the same in a thread that the server's loop has for requests: each more of them costs as much as a look
-        at Redis. Returns what was submitted, if nothing else can have become of the job."""
+        """Make a job known to Redis, now or later, within a thread that the server's loop has for requests: each more
+        of them costs as much as a command of Redis.
+
+        Returns:
+            The record of a job that this request has created and made known, else None.
+        """
         try:
             self._submissions.register(accepted)
         except RedisError as error:

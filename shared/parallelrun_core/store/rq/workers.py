@@ -280,7 +280,8 @@ class RqWorkers:
         workers = [psutil.Process(pid) for pid in self._idle_since if psutil.pid_exists(pid)]
         signalled: set[psutil.Process] = set()
         until = time.monotonic() + _STOP_S
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})  # it ends a wait then, and nothing else
+        # It ends a wait below then, unless another thread gets it.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
         while self._idle_since and time.monotonic() < until:
             # Again and again: a worker that is just taking an entry forks a process for it after our first list.
             entries = {each for each in psutil.Process().children(recursive=True) if each.pid not in self._idle_since}
