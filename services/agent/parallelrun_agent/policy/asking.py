@@ -1,4 +1,4 @@
-"""When a node asks how a job goes on before it has to. Pure, no I/O.
+"""Early questions: a node asks how a job goes on before it has to. Pure, no I/O.
 
 The leader of a job that chooses the size of its mini-batches cuts no others before it knows how long enough of them
 took. So it and its nodes wait for each other: neither gathers what it has, and a node with an idle worker asks soon.
@@ -18,7 +18,7 @@ _FIRST_PAUSE_S, _LAST_PAUSE_S = 0.005, 0.04
 
 
 class Asking:
-    """When one session asks about one job."""
+    """Decides when one session asks about one job."""
 
     def __init__(self, spec: JobSpec) -> None:
         self.at = NEVER

@@ -57,7 +57,7 @@ class Choice(NamedTuple):
     item_s: float | None = None
     """Seconds that an item takes; None: nobody knows."""
     is_growing: bool = False
-    """It would be larger if larger ones had been tried."""
+    """Larger sizes have to be tried first: it would be one of them."""
 
 
 def target_s(run_invocation_timeout_s: float) -> float:
@@ -135,7 +135,7 @@ def mini_batches_ahead(choice: Choice, workers: int) -> int:
 
 
 def _grown(sizes: Sequence[int], count: int) -> int:
-    """How many items a mini-batch may have after so many of these sizes, the largest first; 0: there are fewer."""
+    """Return how many items a mini-batch may have after so many of these sizes, largest first; 0: there are fewer."""
     return GROWTH * sizes[count - 1] if len(sizes) >= count else 0
 
 
