@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -91,6 +92,32 @@ def test_without_a_file_it_is_among_the_other_lines(redis_url: str, redis: objec
     assert audit[0]["request_id"] == answer.headers["x-request-id"]
 
 
+@pytest.mark.integration
+def test_a_change_of_anything_names_it(redis_url: str, redis: object, tmp_path: Path) -> None:
+    log, names = tmp_path / "audit.log", {"job_id": _NO_JOB, "kind": "data", "asset": "images", "version": "3"}
+    with (
+        ApiServer(tmp_path / "root", redis_url, "--token", TOKEN, "--audit-log", str(log)) as server,
+        server.client(headers=OWN) as api,
+    ):
+        paths: dict[str, dict[str, Any]] = api.get("/v1/openapi.json").json()["paths"]
+        changes = [
+            (method, path, re.findall(r"\{(\w+)", path))
+            for path, methods in paths.items()
+            for method in methods
+            if method not in ("get", "parameters") and "{" in path
+        ]
+        for method, path, keys in changes:
+            api.request(method, path.format(**{key: names.get(key, f"a-{key}") for key in keys}), json={})
+    things: set[str] = set()
+    for line, (method, path, keys) in zip(lines_of(log), changes, strict=True):
+        named = {key: names.get(key, f"a-{key}") for key in keys}
+        if "asset" in named:
+            named["asset"] = f"{named.pop('kind')}/{named['asset']}"
+        assert line.items() >= named.items(), (method, path)
+        things |= named.keys()
+    assert things >= {"job_id", "asset", "schedule", "endpoint", "deployment", "limit", "node", "compute", "name"}
+
+
 def asked(
     path: str = "/", *, method: str = "POST", state: dict[str, str] | None = None, **more: object
 ) -> dict[str, Any]:
@@ -117,7 +144,7 @@ def test_a_line_says_what_the_address_names_and_who_was_handed_a_right(tmp_path:
     for route, given in (
         ("put_asset", {"kind": "data", "asset": "images"}),
         ("write_blob", {"container": "up-1", "blob": "a/b.txt"}),
-        ("put_schedule", {"name": "nightly"}),
+        ("put_schedule", {"schedule": "nightly"}),
     ):
         audit.answered(asked(route=SimpleNamespace(name=route), path_params=given), 201, [])
     audit.answered(asked(method="GET", route=SimpleNamespace(name="hand_out_token")), 200, [])
@@ -125,7 +152,7 @@ def test_a_line_says_what_the_address_names_and_who_was_handed_a_right(tmp_path:
 
     lines = lines_of(tmp_path / "audit.log")
     assert [line["did"] for line in lines] == ["put_asset", "write_blob", "put_schedule", "hand_out_token"]
-    assert (lines[0]["asset"], lines[1]["path"], lines[2]["name"]) == ("data/images", "up-1/a/b.txt", "nightly")
+    assert (lines[0]["asset"], lines[1]["path"], lines[2]["schedule"]) == ("data/images", "up-1/a/b.txt", "nightly")
 
 
 def test_refusals_in_masses_are_counted_and_hide_nothing_else(tmp_path: Path) -> None:

@@ -33,6 +33,8 @@ _KEPT: Final = 5
 _LISTED: Final = 20
 """Refusals that are listed in each period."""
 _PERIOD_S: Final = 60.0
+_OF_THE_ADDRESS: Final = frozenset({"job_id", "subscription", "group", "workspace", "account"})
+"""What a path names that is told by itself, or that a client of Azure ML writes into all of its paths."""
 _MOST_CHARACTERS: Final = 1000
 
 
@@ -183,6 +185,9 @@ def _facts(scope: Scope, did: str, status: int, headers: list[tuple[bytes, bytes
     client = scope.get("client")
     path_params = scope.get("path_params", {})
     job_id = path_params.get("job_id") or _created(headers)
+    named = _named(path_params)
+    if did == "read":  # one line for many reads of the same thing
+        named = {key: value for key, value in named.items() if key == "asset"}
     return {
         "did": did,
         "status": status,
@@ -191,20 +196,18 @@ def _facts(scope: Scope, did: str, status: int, headers: list[tuple[bytes, bytes
         "request_id": state.get("request_id", ""),
         **({"job_id": job_id[:64]} if job_id else {}),
         **(state.get("changed", {}) if status < 400 else {}),
-        **{key: value[:_MOST_CHARACTERS] for key, value in _named(path_params).items()},
+        **{key: value[:_MOST_CHARACTERS] for key, value in named.items()},
         **({"asked": f"{scope['method']} {scope['path']}"[:_MOST_CHARACTERS]} if did in ("refused", "unknown") else {}),
     }
 
 
 def _named(path_params: dict[str, str]) -> dict[str, str]:
     """Return what the path of the request names, beside a job."""
-    named: dict[str, str] = {
-        key: path_params[key] for key in ("name", "datastore", "compute", "path") if key in path_params
-    }
-    if "asset" in path_params:
-        named["asset"] = f"{path_params['kind']}/{path_params['asset']}"
-    if "container" in path_params:
-        named["path"] = f"{path_params['container']}/{path_params.get('blob', '')}"
+    named = {key: str(value) for key, value in path_params.items() if key not in _OF_THE_ADDRESS}
+    if "asset" in named:
+        named["asset"] = f"{named.pop('kind')}/{named['asset']}"
+    if "container" in named:
+        named["path"] = f"{named.pop('container')}/{named.pop('blob', '')}"
     return named
 
 
