@@ -294,6 +294,8 @@ def test_a_secret_goes_into_the_url_unless_that_has_one(url: str, expected: str)
         ("redis://:can@ary@h", "redis://:***@h"),
         ("unix:///s.sock?db=0&password=canary&x=1", "unix:///s.sock?db=0&password=***&x=1"),
         ("unix:///s.sock?Password=canary", "unix:///s.sock?Password=***"),
+        ("rediss://h?ssl_keyfile=k&ssl_password=can#ary&db=1", "rediss://h?ssl_keyfile=k&ssl_password=***&db=1"),
+        ("rediss://h?ssl%5fpass%77ord=canary", "rediss://h?ssl%5fpass%77ord=***"),
         ("unix://me:canary@/s.sock", "unix://me:***@/s.sock"),
         ("unix:///s.sock?db=0", "unix:///s.sock?db=0"),
         ("redis://h:6379/0", "redis://h:6379/0"),

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import urlsplit
+from urllib.parse import unquote_plus, urlsplit
 
 from redis import Redis
 from redis.backoff import NoBackoff
@@ -112,4 +112,9 @@ def without_password(url: str) -> str:
     user, colon, _ = login.partition(":")
     if colon and at:
         url = url.replace(f"//{parts.netloc}", f"//{user}:***@{host}", 1)
-    return re.sub(r"([?&]password=)[^&#]*", r"\1***", url, flags=re.IGNORECASE)
+    return re.sub(r"([?&][^=&]*=)[^&]*", _without_value, url)
+
+
+def _without_value(parameter: re.Match[str]) -> str:
+    """Return a parameter of a URL, without its value if that is a password (`ssl_password` is that of a key)."""
+    return f"{parameter[1]}***" if "password" in unquote_plus(parameter[1]).lower() else parameter[0]
