@@ -65,7 +65,7 @@ class MoonDatastore(S3Datastore):
 
 """
 _SECRETS = "parallelrun_core/service/secret_source.py"
-_SOURCES = '_SOURCES: Final[dict[str, Callable[[str], SecretSource]]] = {"": _Folder'
+_SOURCES = '_SOURCES: Final = {"": _Source(_Folder)'
 _MOON_SECRETS = f"""
 class _Moon(_NoSecrets):
     def __init__(self, place: str) -> None:
@@ -75,7 +75,7 @@ class _Moon(_NoSecrets):
         return f"{{name}} of {{self._place}}".encode()
 
 
-{_SOURCES}, "moon": _Moon"""
+{_SOURCES}, "moon": _Source(_Moon, ("MOON_TOKEN",))"""
 EDITS = {
     "where the values of secrets come from (a folder of files; a vault)": {_SECRETS: {_SOURCES: _MOON_SECRETS}},
     "a kind of object store, or a scheme of URLs": {_SCHEMES: {"SCHEMES: Final = {": _MOON_SCHEMES}},
@@ -322,6 +322,8 @@ assert "moon" not in services[0].environment["PARALLELRUN_CLOSED_FOLDERS"]
     assert copy.run("-c", program, PARALLELRUN_SECRETS_DIR="moon://tycho").splitlines() == [
         "{'A': 'a of moon://tycho'}", "b'b of moon://tycho'", "master node1 concatenator",
     ]  # fmt: skip
+    hidden = "from parallelrun_agent.workers.plans import _CREDENTIALS; print('MOON_TOKEN' in _CREDENTIALS)"
+    assert copy.run("-c", hidden).strip() == "True"
 
 
 def test_a_destination_is_told_of_the_ends_of_those_jobs_that_want_it(

@@ -18,7 +18,7 @@ from pydantic_settings import BaseSettings, CliSettingsSource, SettingsConfigDic
 
 from parallelrun_core.described import descriptions
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.service.secret_source import SecretSource, absolute, secret_source
+from parallelrun_core.service.secret_source import SecretSource, absolute, checked, secret_source
 from parallelrun_core.wire.leasing import LEADER_S, LEASE_S
 
 if TYPE_CHECKING:
@@ -179,12 +179,12 @@ class ReadsStores(ServiceSettings):
 
     secrets_dir: str = ""
     """Local folder with secrets, for this service's user alone (mode 0700): those of datastores in `datastores`, and,
-    on nodes, a file for each secret that jobs may refer to."""
+    on nodes, a file for each secret that jobs may refer to. Or the URL of another source that this build has."""
 
     @field_validator("secrets_dir")
     @classmethod
     def _whole(cls, value: str) -> str:
-        return absolute(value)
+        return absolute(checked(value))
 
     @property
     def secrets(self) -> SecretSource:

@@ -2,16 +2,18 @@
 
 Another source than a folder, such as a vault, is a class with `read` and `stamp`, and a line in `_SOURCES`: services,
 nodes and deliveries pass on the one setting that names it. What else it needs comes from variables that do not begin
-with `PARALLELRUN_`, which they pass on as well.
+with `PARALLELRUN_`. Deliveries and `parallelrun up` pass these on; a provisioner has none for its nodes, which have
+what their image, their volumes or their machine gives them. Of those that let their owner in, no script is told.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from parallelrun_core.errors import NotFound
 from parallelrun_core.untrusted.paths import open_beneath
@@ -19,6 +21,7 @@ from parallelrun_core.untrusted.paths import open_beneath
 MAX_BYTES: Final = 64 << 10
 """One more than twice this could not be an environment variable."""
 SETTING: Final = "PARALLELRUN_SECRETS_DIR"
+_URL: Final = re.compile("([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
 class SecretUnusable(Exception):
@@ -88,8 +91,16 @@ class _Folder:
             raise SecretUnusable(f"the folder {self._folder} {message}")
 
 
-_SOURCES: Final[dict[str, Callable[[str], SecretSource]]] = {"": _Folder}
-"""By the scheme of its URL; what has none of these is a folder."""
+class _Source(NamedTuple):
+    opened: Callable[[str], SecretSource]
+    credentials: tuple[str, ...] = ()
+    """What the variables begin with that let their owner in, such as `VAULT_TOKEN`."""
+
+
+_SOURCES: Final = {"": _Source(_Folder)}
+"""By the scheme of its URL; what has none is a folder."""
+CREDENTIALS: Final = tuple(name for source in _SOURCES.values() for name in source.credentials)
+"""What the variables begin with that are kept from scripts."""
 
 
 def secret_source(place: str) -> SecretSource:
@@ -97,8 +108,23 @@ def secret_source(place: str) -> SecretSource:
 
     Args:
         place: `secrets_dir` of the settings; empty: this service has no secrets.
+
+    Raises:
+        ValueError: there is no source of its scheme.
     """
-    return _SOURCES[_scheme(place)](place) if place else _NoSecrets()
+    return _SOURCES[_scheme(checked(place))].opened(place) if place else _NoSecrets()
+
+
+def checked(place: str) -> str:
+    """Return the place itself.
+
+    Raises:
+        ValueError: there is no source of its scheme.
+    """
+    if (scheme := _scheme(place)) not in _SOURCES:
+        schemes = ", ".join(["a folder", *(f"{each}://…" for each in _SOURCES if each)])
+        raise ValueError(f"there is no source of secrets with {scheme}://: name one of these: {schemes}")
+    return place
 
 
 def absolute(place: str) -> str:
@@ -117,5 +143,4 @@ def setting_in(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _scheme(place: str) -> str:
-    scheme, separator, _ = place.partition("://")
-    return scheme if separator and scheme in _SOURCES else ""
+    return found[1] if (found := _URL.match(place)) else ""

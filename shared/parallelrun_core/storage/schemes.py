@@ -16,6 +16,8 @@ class Scheme(NamedTuple):
     """True: the host is `CONTAINER@ACCOUNT`."""
     endpoints: tuple[str, ...] = ()
     """Environment variables with the URL of a server to ask instead, the one that counts first."""
+    credentials: tuple[str, ...] = ()
+    """What the environment variables begin with that let their owner in."""
     is_stored: bool = True
     """True: `storage/objects/` is the storage of this kind; False: it is refused by name."""
     speaks_s3: bool = False
@@ -26,10 +28,21 @@ class Scheme(NamedTuple):
 
 _S3: Final = Scheme(
     "s3", "Amazon S3", "s3", endpoints=("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"), speaks_s3=True,
-    lists_in_order=True,
+    lists_in_order=True, credentials=(
+        "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_WEB_IDENTITY_TOKEN_FILE",
+        "AWS_CONTAINER_", "AWS_SHARED_CREDENTIALS_FILE", "AWS_PROFILE",
+    ),
 )  # fmt: skip
-_GS: Final = Scheme("gs", "Google Cloud Storage", "gs", endpoints=("STORAGE_EMULATOR_HOST",), lists_in_order=True)
-_AZ: Final = Scheme("azure", "Azure Storage", "az", endpoints=("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"))
+_GS: Final = Scheme(
+    "gs", "Google Cloud Storage", "gs", endpoints=("STORAGE_EMULATOR_HOST",), lists_in_order=True,
+    credentials=("GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_SERVICE_ACCOUNT"),
+)  # fmt: skip
+_AZ: Final = Scheme(
+    "azure", "Azure Storage", "az", endpoints=("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"), credentials=(
+        "AZURE_STORAGE_", "AZURE_CLIENT_", "AZURE_FEDERATED_TOKEN", "AZURE_TENANT_ID", "AZURE_MSI_", "IDENTITY_",
+        "MSI_",
+    ),
+)  # fmt: skip
 _ABFS: Final = _AZ._replace(canonical="abfs", is_container_first=True)
 _ABFSS: Final = _ABFS._replace(canonical="abfss")
 SCHEMES: Final = {
@@ -49,6 +62,8 @@ OBJECT_SCHEMES: Final = tuple(
     f"{name}://" for name in dict.fromkeys(row.canonical for row in SCHEMES.values() if row.kind in OBJECT_KINDS)
 )
 """The beginnings of all canonical URLs of these kinds."""
+CREDENTIALS: Final = tuple(dict.fromkeys(name for row in SCHEMES.values() for name in row.credentials))
+"""What the environment variables begin with that let their owner into a store."""
 
 
 def scheme_of(store: str) -> Scheme | None:

@@ -16,6 +16,7 @@ from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.datastores.credentials import AccountKey, Keys, Sas, ServiceAccount, ServicePrincipal
 from parallelrun_core.datastores.document import DatastoreCatalog, datastore_catalog, read_definition
 from parallelrun_core.errors import CorruptLog, NotFound
+from parallelrun_core.hosting.settings import ReadsStores
 from parallelrun_core.service import secret_source as secret_source_module
 from parallelrun_core.service.secret_source import secret_source
 
@@ -140,6 +141,12 @@ def test_the_stamp_of_a_secret_is_not_that_of_what_a_link_leads_to(secrets: Path
     before = source.stamp("datastores/key")
     elsewhere.write_text("another one")
     assert source.stamp("datastores/key") == before
+
+
+def test_a_source_of_an_unknown_scheme_is_refused_when_a_service_starts(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match=r"secrets-dir: .*no source of secrets with valt://: .* a folder"):
+        ReadsStores.from_command_line(["--secrets-dir", "valt://x"])
+    assert ReadsStores.from_command_line(["--secrets-dir", str(tmp_path)]).secrets_dir == str(tmp_path)
 
 
 class Rotating:

@@ -27,12 +27,14 @@ from parallelrun_core.folder.job_span import variables_of
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.folder.unreadable import UNREADABLE
 from parallelrun_core.layout import Logs
+from parallelrun_core.service import secret_source
 from parallelrun_core.service.children import without_installers_secrets
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.arguments import engine_arguments, input_arguments
 from parallelrun_core.spec.command import command_variables
 from parallelrun_core.spec.job import MOST_IN_FLIGHT
+from parallelrun_core.storage import schemes
 from parallelrun_core.wire.masking import Mask
 from parallelrun_core.wire.row_format import row_format
 from parallelrun_worker.frames import WorkerConfig
@@ -41,14 +43,12 @@ log = logger()
 
 _HIDDEN = ("PARALLELRUN_", "REDIS_")
 _CREDENTIALS = (
-    "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_WEB_IDENTITY_TOKEN_FILE",
-    "AWS_CONTAINER_", "AWS_SHARED_CREDENTIALS_FILE", "AWS_PROFILE",
-    "AZURE_STORAGE_", "AZURE_CLIENT_", "AZURE_FEDERATED_TOKEN", "AZURE_TENANT_ID", "AZURE_MSI_", "IDENTITY_", "MSI_",
-    "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_SERVICE_ACCOUNT",
+    *schemes.CREDENTIALS, *secret_source.CREDENTIALS,
     "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_METRICS_HEADERS",
     "OTEL_EXPORTER_OTLP_LOGS_HEADERS",
 )  # fmt: skip
-"""What variables begin with that let their owner into object stores, or to a collector of traces, as this agent."""
+"""What variables begin with that let their owner into stores, to secrets, or to a collector of traces, as this
+agent."""
 _TRACE = ("TRACEPARENT", "TRACESTATE")
 """The trace of whoever has started this agent, to which no job belongs."""
 _OF_THE_AGENT = frozenset(

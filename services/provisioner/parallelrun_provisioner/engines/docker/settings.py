@@ -52,7 +52,8 @@ class DockerSettings(ImageSettings):
     """The image with the agent for nodes of other images, or a folder of the host with what that image has in
     /opt/parallelrun; in a swarm, a folder of that name on all machines. Empty: jobs can't name images."""
     secrets_dir: str = ""
-    """The folder among these volumes in which nodes find the secrets of datastores and jobs."""
+    """The folder among these volumes in which nodes find the secrets of datastores and jobs, or the URL of another
+    source that this build has. No variable of the provisioner's goes with it."""
     cache: str = ""
     """A volume or a folder of the host in which nodes keep what they have built and fetched. Empty: each has its own,
     which ends with it."""
