@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
+from parallelrun_api.azure.ids import SINGULAR
 from parallelrun_api.azure.names import checked_name
 from parallelrun_api.people.access import Subject, not_owned
 from parallelrun_api.people.person import CURRENT
@@ -18,7 +19,7 @@ from parallelrun_core.durable_files import replace_durably, write_once
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound
 from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER
 
-KINDS: Final = ("codes", "data", "models", "environments", "components")
+KINDS: Final = tuple(SINGULAR)
 LATEST: Final = "latest"
 DEFAULT: Final = "azureml_default"
 """What the client asks for where its user names no version of a component: the latest."""

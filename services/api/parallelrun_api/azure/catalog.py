@@ -17,6 +17,7 @@ from parallelrun_api.azure import environment_form
 from parallelrun_api.azure.blobs.names import container_of
 from parallelrun_api.azure.documents import component_document
 from parallelrun_api.azure.facade import Facade
+from parallelrun_api.azure.ids import SINGULAR
 from parallelrun_api.azure.payload_store import Sent
 from parallelrun_api.azure.resolving import FacadeNames
 from parallelrun_api.azure.whole_component import WholeComponents
@@ -24,7 +25,7 @@ from parallelrun_api.people.person import CURRENT
 from parallelrun_core.answers.assets import Asset
 from parallelrun_core.errors import NotFound
 
-SHARED: Final = {"data": "data", "models": "model", "environments": "environment", "components": "component"}
+SHARED: Final = {kind: asset_type for kind, asset_type in SINGULAR.items() if kind != "codes"}
 """The kinds that are assets beyond this facade, by what the client calls them."""
 _OF_FILES: Final = frozenset({"codes", "data", "models"})
 _PAGE: Final = 1000

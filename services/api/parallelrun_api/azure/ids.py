@@ -6,8 +6,12 @@ import re
 from typing import Final, NamedTuple
 
 _WORKSPACE: Final = r"/subscriptions/[^/]+/resourcegroups/[^/]+/(?:providers/[^/]+/)?workspaces/[^/]+"
+SINGULAR: Final = {
+    "codes": "code", "data": "data", "models": "model", "environments": "environment", "components": "component",
+}  # fmt: skip
+"""The type of each kind of assets, by what the client calls the kind."""
 _VERSION: Final = re.compile(
-    rf"(?:azureml:)?/{{0,2}}{_WORKSPACE[1:]}/(codes|data|models|environments|components)/([^/]+)/versions/([^/]+)/?",
+    rf"(?:azureml:)?/{{0,2}}{_WORKSPACE[1:]}/({'|'.join(SINGULAR)})/([^/]+)/versions/([^/]+)/?",
     re.IGNORECASE,
 )
 _COMPUTE: Final = re.compile(rf"(?:azureml:)?{_WORKSPACE}/computes/([^/]+)", re.IGNORECASE)

@@ -12,7 +12,7 @@ from parallelrun_api.azure.auth import BLOBS
 from parallelrun_api.azure.blobs.names import UPLOADS, checked_blob, checked_container
 from parallelrun_api.azure.documents import component_document
 from parallelrun_api.azure.facade import Facade
-from parallelrun_api.azure.ids import version_of
+from parallelrun_api.azure.ids import SINGULAR, version_of
 from parallelrun_api.azure.outputs import output_place
 from parallelrun_api.azure.workspace import ACCOUNT
 from parallelrun_core.assets.site import DEFAULT_DATASTORE
@@ -20,9 +20,6 @@ from parallelrun_core.errors import NotFound
 from parallelrun_core.names.assets import Asset, Names, job_output_in
 from parallelrun_core.storage.location import datastore_of, location_of
 
-_SINGULAR: Final = {
-    "codes": "code", "data": "data", "models": "model", "environments": "environment", "components": "component",
-}  # fmt: skip
 _MODELS: Final = {"customModel": "custom_model", "mlFlowModel": "mlflow_model", "tritonModel": "triton_model"}
 
 
@@ -42,7 +39,7 @@ class FacadeNames:
             UnknownAsset: there is none.
         """
         version = version_of(text)
-        if version is None or _SINGULAR[version.kind] != kind:
+        if version is None or SINGULAR[version.kind] != kind:
             return self._others.asset(kind, text)
         try:
             record = self._asset_store.get(*version)
