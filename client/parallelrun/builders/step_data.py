@@ -292,5 +292,7 @@ def _place(destination: Any) -> str | None:
         return None if destination is None else str(destination)
     from parallelrun_core.storage.location import in_datastore
 
-    datastore, path = (*destination, _OUTPUT_NAME)[:2]
-    return in_datastore(str(getattr(datastore, "name", datastore)), str(path).strip("/"))
+    if not 1 <= len(destination) <= 2:
+        raise InvalidInput.at("/destination", f"a datastore and a path in it, not {len(destination)} values")
+    datastore, path = (*destination, None)[:2]
+    return in_datastore(str(getattr(datastore, "name", datastore)), str(path or _OUTPUT_NAME).strip("/"))

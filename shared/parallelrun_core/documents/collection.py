@@ -53,7 +53,7 @@ class Documents(Generic[T]):
     def names(self) -> list[str]:
         """The names of all values, in order."""
         names = (name.removesuffix(self._suffix) for name in self.store.names() if name.endswith(self._suffix))
-        return [name for name in names if self._is_name(name)]
+        return sorted(name for name in names if self._is_name(name))  # `gpu.json` is behind `gpu-large.json`
 
     def __contains__(self, name: str) -> bool:
         """Return whether there is a value of this name, readable or not."""

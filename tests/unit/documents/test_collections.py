@@ -67,7 +67,8 @@ def test_collection_passes_over_what_is_no_document_of_it(tmp_path: Path) -> Non
     (tmp_path / "counts" / ".two.json.f00").write_text("half")
     (tmp_path / "counts" / "note.txt").write_text("of somebody else")
     (tmp_path / "counts" / "folder.json").mkdir()
-    assert collection.names() == ["one"]
+    collection.put("one-more", Count(1))
+    assert collection.names() == ["one", "one-more"]
 
 
 def test_fields_are_read_with_and_without_a_version(tmp_path: Path) -> None:

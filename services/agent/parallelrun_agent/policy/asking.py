@@ -14,7 +14,8 @@ from parallelrun_core.spec import JobSpec
 _AT_REST_S: Final = 0.02
 """So soon after it has reported all that it had, a node asks whether that was the last of the job."""
 _FIRST_PAUSE_S, _LAST_PAUSE_S = 0.005, 0.04
-"""So soon it asks for mini-batches that the leader is about to cut, and then half as often each time."""
+"""So soon it asks for mini-batches that the leader is about to cut, and then after twice as long each time, up to the
+second."""
 
 
 class Asking:

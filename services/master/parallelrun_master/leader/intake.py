@@ -57,7 +57,7 @@ class Intake:
             # What comes in meanwhile shares one read, one sync and one round trip.
             arrived = sum(len(entry.outcomes) for entry in entries)
             is_urgent = self._fail_fast is not None and self._fail_fast.may_give_up
-            is_urgent = is_urgent or (self._sizing is not None and self._sizing.is_waiting)
+            is_urgent = is_urgent or (self._sizing is not None and self._sizing.is_learning)
             time.sleep(self._gathering.wait_s(arrived, now, is_urgent=is_urgent))
         return entries
 

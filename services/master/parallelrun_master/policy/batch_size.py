@@ -114,7 +114,7 @@ def at_the_end(choice: Choice, items_left: int, workers: int) -> int:
     share = ceil(items_left / (_MOST_SHARE * workers))
     least = ceil(LEAST_S / choice.item_s) if choice.item_s else 1
     most = min(choice.items, max(share, least))
-    mini_batches = ceil(items_left / most)
+    mini_batches = max(1, ceil(items_left / most))
     return ceil(items_left / mini_batches) if mini_batches <= workers else most
 
 

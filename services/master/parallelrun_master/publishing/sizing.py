@@ -90,6 +90,11 @@ class Sizing:
         return self._cut < self._may_be_cut
 
     @property
+    def is_learning(self) -> bool:
+        """Return whether nothing is cut until somebody knows how long the first mini-batches, or larger ones, take."""
+        return self.is_waiting and (self.choice.item_s is None or self.choice.is_growing)
+
+    @property
     def must_wait(self) -> bool:
         """Return whether there is nothing to do until mini-batches are decided."""
         return self.is_waiting and not self.has_room
