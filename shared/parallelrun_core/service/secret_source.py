@@ -94,7 +94,7 @@ class _Folder:
 class _Source(NamedTuple):
     opened: Callable[[str], SecretSource]
     credentials: tuple[str, ...] = ()
-    """What the variables begin with that let their owner in, such as `VAULT_TOKEN`."""
+    """Beginnings of the variables that let their owner in, such as `VAULT_TOKEN`."""
 
 
 _SOURCES: Final = {"": _Source(_Folder)}

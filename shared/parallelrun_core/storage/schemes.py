@@ -17,7 +17,7 @@ class Scheme(NamedTuple):
     endpoints: tuple[str, ...] = ()
     """Environment variables with the URL of a server to ask instead, the one that counts first."""
     credentials: tuple[str, ...] = ()
-    """What the environment variables begin with that let their owner in."""
+    """Beginnings of the environment variables that let their owner in."""
     is_stored: bool = True
     """True: `storage/objects/` is the storage of this kind; False: it is refused by name."""
     speaks_s3: bool = False

@@ -167,7 +167,7 @@ def test_a_process_that_only_looks_like_ours_is_left_alone(words: tuple[str, ...
     command = [word.format(option=guard.option(mark)[1], sleep="import time; time.sleep(66)") for word in words]
     with subprocess.Popen([sys.executable, *command], env={}) as other:
         try:
-            until(lambda: Path(f"/proc/{other.pid}/cmdline").read_bytes().count(b"66") == 1)
+            until(lambda: Path(f"/proc/{other.pid}/cmdline").read_bytes().count(b"sleep(66)") == 1)
             guard.kill_marked(mark)
             assert marked(mark) == []
             assert other.poll() is None
