@@ -13,11 +13,11 @@ from typing import Final, cast
 import uvicorn
 from anyio.to_thread import run_sync
 
-from parallelrun_api.http.lazy_fastapi import leave_out_pydantic_1  # isort: skip - before FastAPI
 from parallelrun_api.app import create_app
 from parallelrun_api.context import Context, build_context
 from parallelrun_api.http.audit import Audit, AuditFile
 from parallelrun_api.http.connections import MAX_HEAD_BYTES, Connections, raise_limit
+from parallelrun_api.http.lazy_fastapi import leave_out_pydantic_1
 from parallelrun_api.http.protocol import has_ticks, protocol_for
 from parallelrun_api.http.token import Token, load_token
 from parallelrun_api.settings import ApiSettings
