@@ -83,28 +83,24 @@ class Documents(Generic[T]):
         except DocumentMissing as error:
             raise self.not_found(name) from error
 
-    def put_if_absent(self, name: str, value: T, *, if_store_exists: bool = False, durable: bool = True) -> bool:
+    def put_if_absent(self, name: str, value: T, *, if_store_exists: bool = False) -> bool:
         """Write a value if there is none of this name; returns whether it was written.
 
         Args:
             if_store_exists: only if the store of the collection was not removed meanwhile.
-            durable: False: others see it from now on, but a power cut may take it.
 
         Raises:
             DocumentMissing: the store was removed.
         """
         try:
-            data = self._codec.encode(value)
-            self.store.create(self._key(name), data, if_store_exists=if_store_exists, durable=durable)
+            self.store.create(self._key(name), self._codec.encode(value), if_store_exists=if_store_exists)
         except DocumentExists:
             return False
         return True
 
     def put(self, name: str, value: T) -> bool:
         """Write a value in place of whatever there was; returns whether there was none."""
-        is_new = name not in self
-        self.store.replace(self._key(name), self._codec.encode(value))
-        return is_new
+        return self.store.replace(self._key(name), self._codec.encode(value))
 
     def update(self, name: str, change: Callable[[T | None], T]) -> T:
         """Write what `change` makes of a value; no write of another process is lost in between.

@@ -13,7 +13,7 @@ import secrets
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, Self
 
@@ -38,14 +38,24 @@ class FileStore:
         max_bytes: a larger file is no document.
         follows_links: a link to a file counts as that file, as where an operator mounts definitions. False where users
             can write into the folder, and a link could lead anywhere.
+        durable: False: a power cut may take what `create` has written, though others have seen it.
     """
 
-    def __init__(self, root: Path, folder: str, *, max_bytes: int = MAX_BYTES, follows_links: bool = True) -> None:
+    def __init__(
+        self,
+        root: Path,
+        folder: str,
+        *,
+        max_bytes: int = MAX_BYTES,
+        follows_links: bool = True,
+        durable: bool = True,
+    ) -> None:
         self._root: Final = root
         self._relative: Final = folder
         self._folder: Final = root / folder
         self._max_bytes: Final = max_bytes
         self._follows_links: Final = follows_links
+        self._durable: Final = durable
         self._is_anchored = False
 
     def read(self, name: str) -> Stored:
@@ -80,23 +90,29 @@ class FileStore:
     def exists(self, name: str) -> bool:
         return _is_name(name) and os.path.lexists(self._path(name))
 
-    def create(self, name: str, data: bytes, *, if_store_exists: bool = False, durable: bool = True) -> None:
+    def create(self, name: str, data: bytes, *, if_store_exists: bool = False) -> None:
         path = self._path(name)
         if not if_store_exists:
             self.make()
         try:
-            write_once(path, data, mode=PRIVATE_FILE, durable=durable)
+            write_once(path, data, mode=PRIVATE_FILE, durable=self._durable)
         except FileExistsError as error:
             raise DocumentExists(name) from error
         except FileNotFoundError as error:
             raise DocumentMissing(self._relative) from error
 
-    def replace(self, name: str, data: bytes, *, if_version: str | None = None) -> None:
+    def replace(self, name: str, data: bytes, *, if_version: str | None = None) -> bool:
         self.make()
+        path = self._path(name)
         with self._locked():
             if if_version is not None:
                 self._check(name, if_version)
-            replace_durably(self._path(name), data, mode=PRIVATE_FILE)
+            if not os.path.lexists(path):
+                with suppress(FileExistsError):  # `create` takes no lock
+                    write_once(path, data, mode=PRIVATE_FILE)
+                    return True
+            replace_durably(path, data, mode=PRIVATE_FILE)
+            return False
 
     def remove(self, name: str) -> None:
         if not self.exists(name):
@@ -124,7 +140,13 @@ class FileStore:
 
     def child(self, name: str) -> Self:
         path = f"{self._relative}/{_checked(name)}"
-        return type(self)(self._root, path, max_bytes=self._max_bytes, follows_links=self._follows_links)
+        return type(self)(
+            self._root,
+            path,
+            max_bytes=self._max_bytes,
+            follows_links=self._follows_links,
+            durable=self._durable,
+        )
 
     def children(self) -> list[str]:
         return self._entries(of_folders=True)

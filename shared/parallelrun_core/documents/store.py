@@ -29,8 +29,8 @@ class DocumentStore(Protocol):
     """Named byte strings. Safe to share between threads, processes and nodes.
 
     Readers see a document as it was before a write or after it, never between. What a method has written is durable
-    when it returns, unless it was asked for less: a power cut takes neither it nor what it was to replace. Methods
-    raise OSError when the store can't be reached. Names begin with no dot and have no slash.
+    when it returns: a power cut takes neither it nor what it was to replace. Methods raise OSError when the store can't
+    be reached. Names begin with no dot and have no slash.
     """
 
     def read(self, name: str) -> Stored:
@@ -54,21 +54,20 @@ class DocumentStore(Protocol):
         """Return whether there is a document of this name, readable or not."""
         ...
 
-    def create(self, name: str, data: bytes, *, if_store_exists: bool = False, durable: bool = True) -> None:
+    def create(self, name: str, data: bytes, *, if_store_exists: bool = False) -> None:
         """Write a document that is not there yet; of several writers at once, one does.
 
         Args:
             if_store_exists: only into a store that has had documents, and was not removed since.
-            durable: False: others see it from now on, but a power cut may take it.
 
         Raises:
-            DocumentExists: another writer was first; its document is as durable.
+            DocumentExists: another writer was first; its document is durable, too.
             DocumentMissing: the store was removed.
         """
         ...
 
-    def replace(self, name: str, data: bytes, *, if_version: str | None = None) -> None:
-        """Write a document, whether there is one of this name or not.
+    def replace(self, name: str, data: bytes, *, if_version: str | None = None) -> bool:
+        """Write a document, whether there is one of this name or not; returns whether there was none.
 
         Args:
             if_version: only if this is still its version.

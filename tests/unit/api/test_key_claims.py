@@ -11,8 +11,9 @@ import pytest
 
 from parallelrun_api.http.errors import KeyReused
 from parallelrun_api.submission.key_claims import KeyClaims
+from parallelrun_core import durable_files
 from parallelrun_core.service import failpoints
-from tests.unit.documents.power_cut import watched
+from tests.unit.documents.power_cut import PowerCut, watched
 
 A_DAY = 86_400.0
 MIDNIGHT = 20_000 * A_DAY
@@ -99,15 +100,28 @@ def test_what_a_killed_process_began_is_finished_by_the_next(tmp_path: Path, mon
     assert claim(tmp_path, "job_2", now=NOON + A_DAY) == "job_1"
 
 
-def test_a_claim_is_durable_and_nobody_elses_business(tmp_path: Path) -> None:
-    root = tmp_path / "root"
+def test_a_claim_is_durable_and_nobody_elses_business(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, by_a_killed_one = tmp_path / "root", tmp_path / "by a killed one"
     root.mkdir()
     with watched(root) as disk:
         claim(root, "job_1")
-    for name, cut in (("names", disk.names_left), ("contents", disk.contents_lost)):
-        cut(tmp_path / name)
-        for later_s in (0.0, A_DAY):
-            left = tmp_path / f"{name} {later_s}"
-            copytree(tmp_path / name, left)
-            assert claim(left, "job_2", now=NOON + later_s) == "job_1"
+    check_it_is_left(disk, tmp_path / "left", (0.0, A_DAY))
     assert {stat.S_IMODE(path.stat().st_mode) for path in (root / "keys").rglob("*")} == {0o600, 0o700}
+    KeyClaims(by_a_killed_one).begin_day(NOON)
+    with watched(by_a_killed_one) as disk:
+        with monkeypatch.context() as patched:
+            patched.setattr(durable_files, "sync_folder", lambda _: None)
+            claim(by_a_killed_one, "job_1")
+        assert KeyClaims(by_a_killed_one).job_of("key", "request", now=NOON + A_DAY) == "job_1"
+    check_it_is_left(disk, tmp_path / "left by a killed one", (A_DAY,))
+
+
+def check_it_is_left(disk: PowerCut, folder: Path, later: tuple[float, ...]) -> None:
+    """A power cut takes no claim that was answered."""
+    folder.mkdir()
+    for name, cut in (("names", disk.names_left), ("contents", disk.contents_lost)):
+        cut(folder / name)
+        for later_s in later:
+            left = folder / f"{name} {later_s}"
+            copytree(folder / name, left)
+            assert claim(left, "job_2", now=NOON + later_s) == "job_1"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Self
 
 import obstore
@@ -40,7 +41,7 @@ class BucketStore:
             return False
         return True
 
-    def create(self, name: str, data: bytes, *, if_store_exists: bool = False, durable: bool = True) -> None:
+    def create(self, name: str, data: bytes, *, if_store_exists: bool = False) -> None:
         if if_store_exists and not self._all_names():
             raise DocumentMissing(self._prefix)
         try:
@@ -48,14 +49,22 @@ class BucketStore:
         except AlreadyExistsError as error:
             raise DocumentExists(name) from error
 
-    def replace(self, name: str, data: bytes, *, if_version: str | None = None) -> None:
+    def replace(self, name: str, data: bytes, *, if_version: str | None = None) -> bool:
         if if_version is None:
-            obstore.put(self._bucket, self._key(name), data)
-            return
+            return self._put(name, data)
         try:
             obstore.put(self._bucket, self._key(name), data, mode={"e_tag": if_version})
         except (PreconditionError, FileNotFoundError) as error:
             raise VersionMismatch(name) from error
+        return False
+
+    def _put(self, name: str, data: bytes) -> bool:
+        while True:
+            with suppress(DocumentExists):
+                self.create(name, data)
+                return True
+            with suppress(DocumentMissing, VersionMismatch):
+                return self.replace(name, data, if_version=self.version(name))
 
     def remove(self, name: str) -> None:
         self.read(name)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -24,7 +26,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> DocumentStore:
 def test_store_returns_what_was_written(store: DocumentStore) -> None:
     assert store.names() == []
     store.create("b.json", b"one")
-    store.replace("a.json", b"two")
+    assert store.replace("a.json", b"two"), "it is new"
+    assert not store.replace("a.json", b"two")
     assert store.names() == ["a.json", "b.json"]
     assert store.read("b.json").data == b"one"
     assert store.exists("a.json")
@@ -80,24 +83,30 @@ def test_store_removes_a_child_with_all_that_is_in_it(store: DocumentStore) -> N
         child.create("a", b"", if_store_exists=True)
 
 
-def test_store_lets_one_of_many_writers_replace_a_version(store: DocumentStore) -> None:
+def test_store_lets_one_of_many_writers_replace_a_version_and_one_be_the_first(store: DocumentStore) -> None:
     store.create("a", b"0")
-    version, wins = store.version("a"), []
+    version, wins, firsts = store.version("a"), [], []
+    all_run = threading.Barrier(16)
 
-    def replace(number: int) -> None:
-        try:
+    def write(number: int) -> None:
+        with suppress(VersionMismatch):
             store.replace("a", b"%d" % number, if_version=version)
-        except VersionMismatch:
-            return
-        wins.append(number)
+            wins.append(number)
+        for name in map(str, range(20)):
+            all_run.wait()
+            if number % 2:
+                if store.replace(name, b""):
+                    firsts.append(name)
+            else:
+                with suppress(DocumentExists):
+                    store.create(name, b"")
+                    firsts.append(name)
 
-    threads = [threading.Thread(target=replace, args=(number,)) for number in range(16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(16) as threads:
+        list(threads.map(write, range(16)))
     assert len(wins) == 1
     assert store.read("a").data == b"%d" % wins[0]
+    assert sorted(firsts, key=int) == list(map(str, range(20))), "each document was new to one of its writers"
 
 
 @pytest.mark.parametrize(

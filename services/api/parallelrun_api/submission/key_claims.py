@@ -48,7 +48,8 @@ class KeyClaims:
     def __init__(self, root: Path) -> None:
         folder = key_claims(root)
         self._store: Final = FileStore(folder.parent, folder.name)
-        self._days: dict[date, Documents[KeyClaim]] = {}
+        self._undurable_store: Final = FileStore(folder.parent, folder.name, durable=False)
+        self._days: dict[tuple[date, bool], Documents[KeyClaim]] = {}
 
     def claim(self, key: str, request_sha256: str, job_id: str, *, now: float) -> str:
         """Let a key stand for a job, durably; returns the job's id, an earlier one if the key was used.
@@ -60,7 +61,7 @@ class KeyClaims:
             KeyReused: the key was used for a different request.
         """
         claim = KeyClaim(job_id=job_id, request_sha256=request_sha256, at=now)
-        self._claims(_day(now)).put_if_absent(_digest(key), claim, durable=False)
+        self._claims(_day(now), durable=False).put_if_absent(_digest(key), claim)
         failpoints.reach("key.written")
         return self.job_of(key, request_sha256, now=now) or job_id
 
@@ -80,8 +81,8 @@ class KeyClaims:
     def begin_day(self, now: float) -> None:
         """Make the stores that claims need now, and remove the claims that need not be kept any longer."""
         today = _day(now)
-        for day in (today, today + _A_DAY):
-            self._claims(day).store.make()
+        self._claims(today, durable=False).store.make()
+        self._claims(today + _A_DAY).store.make()
         for name in self._store.children():
             if name < str(today - _A_DAY):
                 with suppress(DocumentMissing):
@@ -89,19 +90,22 @@ class KeyClaims:
 
     def _decided(self, digest: str, today: date) -> KeyClaim | None:
         claim = self._claims(today).find(digest)
-        if claim is not None and _day(claim.at) < today:
-            return claim  # this is its second name
-        tomorrow = self._claims(today + _A_DAY)
+        second = self._claims((_day(claim.at) if claim else today) + _A_DAY)
         if claim is not None:
-            tomorrow.put_if_absent(digest, claim)
-        return tomorrow.find(digest)
+            second.put_if_absent(
+                digest, claim
+            )  # also if it is there: who wrote it may have been killed before its sync
+        return second.find(digest)
 
-    def _claims(self, day: date) -> Documents[KeyClaim]:
-        if day not in self._days:
-            self._days = {each: claims for each, claims in self._days.items() if each >= day - _A_DAY}
-            store = self._store.child(str(day))
-            self._days[day] = Documents(store, RecordCodec(KeyClaim), noun="claim of a key", suffix="")
-        return self._days[day]
+    def _claims(self, day: date, *, durable: bool = True) -> Documents[KeyClaim]:
+        """The claims under a date. durable: False: a power cut may take what is put here."""
+        claims = self._days.get((day, durable))
+        if claims is None:
+            store = (self._store if durable else self._undurable_store).child(str(day))
+            claims = Documents(store, RecordCodec(KeyClaim), noun="claim of a key", suffix="")
+            recent = {key: each for key, each in self._days.items() if key[0] >= day - _A_DAY}
+            self._days = {**recent, (day, durable): claims}  # a new mapping, as threads share this one
+        return claims
 
 
 def _digest(key: str) -> str:
