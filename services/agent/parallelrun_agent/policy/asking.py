@@ -1,6 +1,7 @@
 """Early questions: a node asks how a job goes on before it has to. Pure, no I/O.
 
-The leader of a job that chooses the size of its mini-batches cuts no others before it knows how long enough of them
+A node polls all jobs for what is ready, each `AgentSettings.poll_seconds`. That is too seldom at the end of a job, and
+for one that chooses the size of its mini-batches: its leader cuts no others before it knows how long enough of them
 took. So it and its nodes wait for each other: neither gathers what it has, and a node with an idle worker asks soon.
 """
 
@@ -12,38 +13,49 @@ from parallelrun_agent.policy.worker import NEVER
 from parallelrun_core.spec import JobSpec
 
 _AT_REST_S: Final = 0.02
-"""So soon after it has reported all that it had, a node asks whether that was the last of the job."""
-_FIRST_PAUSE_S, _LAST_PAUSE_S = 0.005, 0.04
-"""So soon it asks for mini-batches that the leader is about to cut, and then after twice as long each time, up to the
-second."""
+_CUTTING_S: Final = (0.005, 0.01, 0.02, 0.04)
+"""Pauses before questions in a row. A leader that has cut nothing by then is busy with more, and polls find it out."""
+
+
+def asking_of(spec: JobSpec) -> Asking:
+    """Return what decides when one session asks about this job."""
+    return AskingForCuts() if spec.size.is_auto else Asking()
 
 
 class Asking:
-    """Decides when one session asks about one job."""
+    """Asks once all is reported that there was to do here: whether that was the last of the job."""
 
-    def __init__(self, spec: JobSpec) -> None:
+    def __init__(self) -> None:
         self.at = NEVER
         """When to ask; NEVER: no sooner than it must."""
-        self.chooses_size = spec.size.is_auto
-        self._pause_s = _FIRST_PAUSE_S
 
     def is_awaited(self, ready: int) -> bool:
         """Return whether the leader may wait for what ends here, as so many mini-batches are ready."""
-        return self.chooses_size and not ready
+        return False
 
-    def answered(self, ready: int, now: float, has_reported: bool, *, is_idle: bool, is_at_rest: bool) -> None:
-        """Take note of a turn.
+    def answered(self, ready: int, now: float, *, has_reported: bool, is_idle: bool, is_at_rest: bool) -> None:
+        """Take note of a turn, after which so many mini-batches are ready.
 
         Args:
             is_idle: a worker here has nothing to do.
-            is_at_rest: the turn has reported all that there was to do here.
+            is_at_rest: there is nothing to do here, nor to report.
         """
+        self.at = now + _AT_REST_S if has_reported and is_at_rest else NEVER
+
+
+class AskingForCuts(Asking):
+    """Asks a few times after each report while a worker is idle: for mini-batches that the leader is about to cut."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pauses_s = iter(_CUTTING_S)
+
+    def is_awaited(self, ready: int) -> bool:
+        return not ready
+
+    def answered(self, ready: int, now: float, *, has_reported: bool, is_idle: bool, is_at_rest: bool) -> None:
         if has_reported:
-            self._pause_s = _FIRST_PAUSE_S
+            self._pauses_s = iter(_CUTTING_S)
         self.at = NEVER
-        if not self.chooses_size:
-            if is_at_rest:
-                self.at = now + _AT_REST_S
-        elif is_idle and self._pause_s <= _LAST_PAUSE_S:
-            self.at = now if ready else now + self._pause_s
-            self._pause_s *= 2
+        if is_idle and (pause_s := next(self._pauses_s, None)) is not None:
+            self.at = now if ready else now + pause_s

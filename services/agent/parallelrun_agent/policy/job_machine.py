@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 
 from parallelrun_agent.policy.apart_queue import ApartQueue
-from parallelrun_agent.policy.asking import Asking
+from parallelrun_agent.policy.asking import asking_of
 from parallelrun_agent.policy.broken_workers import BrokenWorkers
 from parallelrun_agent.policy.commands import Abandon, Command, Commit, NextTurn, WatchDisk
 from parallelrun_agent.policy.conclusions import Conclusions
@@ -76,7 +76,7 @@ class JobMachine:
         """What this session has leased and not reported yet; only to be read by others."""
         self._lease_clock = LeaseClock(self._lease_s)
         self._turn_by = 0.0
-        self._asking = Asking(self._spec)
+        self._asking = asking_of(self._spec)
         self.pool.workers.clear()
         self.commands.clear()
         self.apart.clear()
@@ -168,9 +168,10 @@ class JobMachine:
             self._early.leased(now)
         self.deliveries.receive(assignments_of(answer.deliveries, can_retry_items=self.apart.can_retry_items))
         self._hand_out.to_workers(now, disk_is_full=self.disk_is_full)
-        is_idle = self._asking.chooses_size and self._is_open and self.pool.idle() is not None
-        is_at_rest = bool(turn.reports) and self.is_at_rest
-        self._asking.answered(answer.ready, now, bool(turn.reports), is_idle=is_idle, is_at_rest=is_at_rest)
+        is_idle = self._is_open and self.pool.idle() is not None
+        self._asking.answered(
+            answer.ready, now, has_reported=bool(turn.reports), is_idle=is_idle, is_at_rest=self.is_at_rest
+        )
         if answer.is_closed:
             self.drain(NEVER, now)
         if self.state is not JobState.PROCESSING:  # the job takes no more results
