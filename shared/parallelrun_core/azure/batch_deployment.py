@@ -22,7 +22,7 @@ from parallelrun_core.azure import bindings, output_bindings
 from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.environment import read_environment, read_file
 from parallelrun_core.azure.findings import DocumentLocation, Findings, as_mapping, quoted
-from parallelrun_core.azure.invocation import DATA, MODEL
+from parallelrun_core.azure.invocation import DATA, MODEL, SAME_IN_SPEC
 from parallelrun_core.azure.named import named_code
 from parallelrun_core.azure.part import DocumentPart, Label, Labelled
 from parallelrun_core.azure.scope import PipelineScope
@@ -38,8 +38,6 @@ _SCORING: Final = Path(__file__).parent / "mlflow_scoring" / "score_mlflow_model
 _OUTPUT_FILE: Final = "predictions.csv"
 _RETRIES: Final = 3
 _TIMEOUT_S: Final = 30
-_SAME: Final = ("max_concurrency_per_instance", "mini_batch_size", "output_action", "error_threshold", "logging_level")
-"""Settings that a job spec has under the same names."""
 
 
 class CodeConfiguration(DocumentPart):
@@ -167,7 +165,7 @@ def _refuse_others(document: Mapping[str, Any], location: DocumentLocation, find
 def _put_settings(deployment: DeploymentDocument, location: DocumentLocation, draft: Draft, findings: Findings) -> None:
     below = location.below("settings")
     newer = findings.validate(DeploymentSettings, deployment.settings or {}, below.pointer) or DeploymentSettings()
-    for name in _SAME:
+    for name in SAME_IN_SPEC:
         value, pointer = _either(name, newer, deployment, location)
         draft.put(name, value if value is not None else _DEFAULTS.get(name), pointer)
     name, pointer = _either("output_file_name", newer, deployment, location)

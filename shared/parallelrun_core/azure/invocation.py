@@ -9,6 +9,10 @@ MODEL: Final = "model"
 """The name of the input that is the model."""
 DATA: Final = "data"
 """The name of the data when an invocation gives only their place."""
+SAME_IN_SPEC: Final = (
+    "max_concurrency_per_instance", "mini_batch_size", "output_action", "error_threshold", "logging_level",
+)  # fmt: skip
+"""Settings of a deployment that a job spec has under the same names."""
 
 
 def invoked(

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from parallelrun_core.azure.invocation import DATA, MODEL
+from parallelrun_core.azure.invocation import DATA, MODEL, SAME_IN_SPEC
 from parallelrun_core.described import Strict
 from parallelrun_core.endpoints.records import PLACE, Deployment
 from parallelrun_core.errors import InvalidInput
@@ -15,11 +15,6 @@ from parallelrun_core.problems import Problems, validated
 from parallelrun_core.spec.pipeline_steps import later_path
 from parallelrun_core.spec.problems import problem_of
 
-_SAME: Final = (
-    "mini_batch_size", "instance_count", "max_concurrency_per_instance", "output_action", "error_threshold",
-    "logging_level", "tags",
-)  # fmt: skip
-"""Settings of a model's invocation that a job spec has under the same names."""
 _OF_BOTH: Final = frozenset(
     {"deployment_name", "input", "inputs", "outputs", "job_name", "experiment_name", "tags", "input_type"}
 )
@@ -110,7 +105,8 @@ def _of_model(deployment: Deployment, invocation: Invocation) -> dict[str, Any]:
     problems.check()
     model_inputs = {name: value for name, value in job.get("inputs", {}).items() if name == MODEL}
     document = {**job, "inputs": {**model_inputs, **data}, "input_data": list(data)}
-    document |= {name: value for name in _SAME if (value := getattr(invocation, name)) is not None}
+    settings = {name: getattr(invocation, name) for name in (*SAME_IN_SPEC, "instance_count")}
+    document |= {name: value for name, value in settings.items() if value is not None}
     folder, file_name = _place_of_rows(invocation)
     if folder:
         document["output"] = folder

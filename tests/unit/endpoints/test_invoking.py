@@ -50,7 +50,10 @@ def test_a_model_takes_any_data(given: dict[str, Any], inputs: dict[str, Any]) -
     assert MODEL["inputs"]["data"] == {"path": "later"}  # type: ignore[index]
 
 
-def test_retries_are_counted_as_in_a_deployment() -> None:
+def test_retries_are_counted_as_in_a_deployment_and_tags_added_to_its_own() -> None:
+    tagged = deployment(job={**MODEL, "tags": {"team": "a"}})
+    assert made(tagged, input="/a", tags={})["tags"] == {"team": "a"}
+    assert made(tagged, input="/a", tags={"run": "b"})["tags"] == {"team": "a", "run": "b"}
     assert made(deployment(), input="/a")["run_max_try"] == 4
     assert made(deployment(), input="/a", retry_settings={"max_retries": 0})["run_max_try"] == 1
 
