@@ -86,10 +86,10 @@ def read_endpoint(document: object, *, name: str = "") -> EndpointReading:
     for field_name in endpoint_document.defaults or {}:
         if field_name != "deployment_name":
             problems.wrong(f"/defaults/{field_name}", "unknown field", "deployment_name is known")
-    called = _gathered_name(endpoint_document.name, name, At("/name", problems))
+    name = checked_name(endpoint_document.name, name, At("/name", problems))
     problems.check()
     return EndpointReading(
-        name=called,
+        name=name,
         display_name=endpoint_document.display_name or "",
         description=endpoint_document.description or "",
         tags=endpoint_document.tags or {},
@@ -113,23 +113,23 @@ def read_deployment(
     if not isinstance(document, dict):
         raise InvalidInput.at("", "the document of a deployment is a mapping")
     problems = Problems()
-    called = _gathered_name(document.get("name"), name, At("/name", problems))
-    endpoint_name = _gathered_name(document.get("endpoint_name"), endpoint, At("/endpoint_name", problems))
+    name = checked_name(document.get("name"), name, At("/name", problems))
+    endpoint = checked_name(document.get("endpoint_name"), endpoint, At("/endpoint_name", problems))
     tags = {} if document.get("tags") is None else document["tags"]
     At("/tags", problems).is_of(tags, dict, "a mapping")
     description = "" if document.get("description") is None else document["description"]
     At("/description", problems).is_of(description, str, "a string")
     problems.check()
-    document = {**document, "name": called, "endpoint_name": endpoint_name}
+    document = {**document, "name": name, "endpoint_name": endpoint}
     if is_of_pipeline(document):
         slots = _slots(document, folder, names)
-        places = {each: _place(each, slot) for each, slot in slots.items()}
+        inputs = {each: _placeholder(each, slot) for each, slot in slots.items()}
     else:
-        slots, places = {}, {DATA: {"path": _path(DATA)}}
-    reading = read_job(invoked(document, inputs=places), folder=folder, names=names)
+        slots, inputs = {}, {DATA: {"path": later_path(PLACE.format(DATA))}}
+    reading = read_job(invoked(document, inputs=inputs), folder=folder, names=names)
     return DeploymentReading(
-        name=called,
-        endpoint=endpoint_name,
+        name=name,
+        endpoint=endpoint,
         description=description,
         tags={str(key): str(value) for key, value in tags.items()},
         reading=reading,
@@ -137,32 +137,24 @@ def read_deployment(
     )
 
 
-def checked_name(document_name: object, expected_name: str, pointer: str) -> str:
-    """A name that is safe in a path and a URL.
+def checked_name(document_name: object, expected_name: str, at: At) -> str:
+    """The name in a document; one that isn't safe in a path and a URL, or isn't as expected, is a problem of its place.
 
-    Raises:
-        InvalidInput: it isn't, or is another one than it must be.
+    Args:
+        document_name: None: the document has none, and the expected one counts.
+        expected_name: empty: any.
     """
-    problems = Problems()
-    called = _gathered_name(document_name, expected_name, At(pointer, problems))
-    problems.check()
-    return called
-
-
-def _gathered_name(document_name: object, expected_name: str, at: At) -> str:
-    """A name, as `checked_name` says; what is wrong with it becomes a problem of its place."""
-    called = document_name if document_name is not None else expected_name
-    if not isinstance(called, str) or not re.fullmatch(NAME_PATTERN, called):
-        at.wrong(f"must be {_NAME}" if called else "this field is required")
-    elif expected_name and called != expected_name:
+    name = document_name if document_name is not None else expected_name
+    if not isinstance(name, str) or not re.fullmatch(NAME_PATTERN, name):
+        at.wrong(f"must be {_NAME}" if name else "this field is required")
+    elif expected_name and name != expected_name:
         problem = another_name(expected_name)
         at.wrong(problem.message, problem.hint)
-    return str(called)
+    return str(name)
 
 
 def _slots(document: Mapping[str, Any], folder: Path | None, names: Names | None) -> dict[str, Slot]:
-    """Return what an invocation of a pipeline gives: its inputs that are data or texts. Numbers are those of the
-    document.
+    """Return the inputs of a pipeline that an invocation gives: data and texts. Numbers are those of the document.
 
     Raises:
         InvalidInput: with one problem for each input that neither has a value nor can be given one.
@@ -170,21 +162,23 @@ def _slots(document: Mapping[str, Any], folder: Path | None, names: Names | None
     inputs = document.get("inputs")
     values = inputs if isinstance(inputs, dict) else {}
     slots, problems = {}, Problems()
-    for name, one in _declared(document, folder, names).items():
-        default = values[name] if name in values else one.get("path", one.get("default"))
+    for name, declared in _declared_inputs(document, folder, names).items():
+        default = values[name] if name in values else declared.get("path", declared.get("default"))
         if isinstance(default, dict):
             default = default.get("path")
-        kind = str(one.get("type", "uri_folder"))
-        if kind in _DATA_TYPES or kind == "string":
-            slots[name] = Slot(type=kind, default=None if default is None else str(default))
-        elif default is None and not one.get("optional"):
-            message = f"the input {name!r} is of type {kind}, which an invocation can't give"
+        input_type = str(declared.get("type", "uri_folder"))
+        if input_type in _DATA_TYPES or input_type == "string":
+            slots[name] = Slot(type=input_type, default=None if default is None else str(default))
+        elif default is None and not declared.get("optional"):
+            message = f"the input {name!r} is of type {input_type}, which an invocation can't give"
             problems.wrong(f"/inputs/{name}", message, f"give it a value in the deployment: inputs: {{{name}: …}}")
     problems.check()
     return slots
 
 
-def _declared(document: Mapping[str, Any], folder: Path | None, names: Names | None) -> dict[str, dict[str, Any]]:
+def _declared_inputs(
+    document: Mapping[str, Any], folder: Path | None, names: Names | None
+) -> dict[str, dict[str, Any]]:
     """The inputs of the pipeline: those that its component declares, or that its job definition has."""
     pipeline = document.get("component") or document.get("job_definition")
     if isinstance(pipeline, str) and pipeline.startswith(_NAMED) and names is not None:
@@ -197,8 +191,8 @@ def _declared(document: Mapping[str, Any], folder: Path | None, names: Names | N
     inputs = pipeline.get("inputs") if isinstance(pipeline, dict) else None
     inputs = inputs if isinstance(inputs, dict) else {}
     return {
-        str(name): one if isinstance(one, dict) else {"type": _type_of(one), "default": one}
-        for name, one in inputs.items()
+        str(name): value if isinstance(value, dict) else {"type": _type_of(value), "default": value}
+        for name, value in inputs.items()
     }
 
 
@@ -208,9 +202,7 @@ def _type_of(value: object) -> str:
     return "string" if isinstance(value, str) else "number"
 
 
-def _place(name: str, slot: Slot) -> Any:
-    return {"path": _path(name), "type": slot.type} if slot.is_data else PLACE.format(name)
-
-
-def _path(name: str) -> str:
-    return later_path(PLACE.format(name))
+def _placeholder(name: str, slot: Slot) -> Any:
+    """Return what stands in a job for this input."""
+    text = PLACE.format(name)
+    return {"path": later_path(text), "type": slot.type} if slot.is_data else text

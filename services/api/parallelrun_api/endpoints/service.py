@@ -30,6 +30,7 @@ from parallelrun_core.endpoints.store import EndpointStore
 from parallelrun_core.errors import InvalidInput, NotFound
 from parallelrun_core.intake.reading import Reading, read_job
 from parallelrun_core.names.assets import Names, code_called
+from parallelrun_core.problems import At, Problems
 from parallelrun_core.spec import JobSpec, PipelineSpec
 from parallelrun_core.spec.pipeline_steps import known_part, leaf_steps, with_steps
 from parallelrun_core.wire.masking import masked_spec
@@ -214,9 +215,13 @@ class EndpointService:
             tags = msgspec.convert(document.get("tags") or {}, dict[str, str])
         except msgspec.ValidationError as error:
             raise InvalidInput.at("/slots", str(error)) from error
+        problems = Problems()
+        name = checked_name(document.get("name"), name, At("/name", problems))
+        endpoint = checked_name(document.get("endpoint_name"), endpoint, At("/endpoint_name", problems))
+        problems.check()
         return DeploymentReading(
-            name=checked_name(document.get("name"), name, "/name"),
-            endpoint=checked_name(document.get("endpoint_name"), endpoint, "/endpoint_name"),
+            name=name,
+            endpoint=endpoint,
             description=str(document.get("description") or ""),
             tags=tags,
             reading=read_job(document["job"], names=self._names),
