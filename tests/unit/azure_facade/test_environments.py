@@ -9,12 +9,12 @@ from typing import Any, cast
 import pytest
 
 from parallelrun_api.assets.service import AssetService as Assets
-from parallelrun_api.azure import catalog
+from parallelrun_api.azure import facade_assets
 from parallelrun_api.azure.asset_store import AssetStore
 from parallelrun_api.azure.blobs.names import UPLOADS
 from parallelrun_api.azure.blobs.store import BlobStore
-from parallelrun_api.azure.catalog import FacadeAssets
 from parallelrun_api.azure.facade import Facade
+from parallelrun_api.azure.facade_assets import FacadeAssets
 from parallelrun_api.azure.whole_component import WholeComponents
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.layout import code_store
@@ -71,7 +71,7 @@ def test_a_folder_of_the_server_is_none_that_a_client_may_name(facade: Facade, t
 def test_every_name_and_version_is_listed_however_many_there_are(
     facade: Facade, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(catalog, "_PAGE", 2)
+    monkeypatch.setattr(facade_assets, "_PAGE", 2)
     for number in range(5):
         facade.context.assets.create("environment", f"e{number}", "", {"pip": ["six"]}, None)
         facade.context.assets.create("environment", "e0", "", {"pip": [f"six=={number}"]}, None)

@@ -7,8 +7,8 @@ from typing import Final
 from anyio.to_thread import run_sync
 from fastapi import Request
 
-from parallelrun_api.azure.catalog import SHARED
 from parallelrun_api.azure.facade import Facade, FacadeOf
+from parallelrun_api.azure.facade_assets import SHARED
 from parallelrun_api.people.access import Subject
 from parallelrun_core.errors import NotFound
 

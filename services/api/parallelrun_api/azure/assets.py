@@ -16,8 +16,8 @@ from parallelrun_api.azure.answers import FacadeRoute, answer, resource
 from parallelrun_api.azure.asset_store import ANONYMOUS, DEFAULT, KINDS, LATEST
 from parallelrun_api.azure.blobs.names import OF_CODE, OF_LOGS, OF_OUTPUTS, OF_VERSIONS, UPLOADS, container_of
 from parallelrun_api.azure.bodies import read_body, read_resource
-from parallelrun_api.azure.catalog import HASH, FacadeAssets
 from parallelrun_api.azure.facade import WORKSPACE, Facade, FacadeOf, scope_of
+from parallelrun_api.azure.facade_assets import HASH, FacadeAssets
 from parallelrun_api.azure.ids import without_prefix
 from parallelrun_api.azure.outputs import is_all_artifacts
 from parallelrun_api.azure.workspace import blob_url, signature_of

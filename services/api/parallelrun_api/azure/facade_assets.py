@@ -1,4 +1,4 @@
-"""The assets of this server as the client knows them: those that it has sent, and those that others have made.
+"""The assets of this server as clients of Azure ML know them: those that they have sent, and those made otherwise.
 
 What the client registers with a name is made an asset like any other: the command line, jobs in every form and the
 site know it. Its code and what it names without a name of its own belong to this facade alone.
@@ -33,6 +33,7 @@ _PAGE: Final = 1000
 HASH: Final = "hash_sha256"
 """The property of code with the digest that its client has computed."""
 _CURATED: Final[dict[str, Any]] = {"created": 0.0, "properties": {"image": "curated"}}
+"""A version of an environment of Azure ML's own, which every workspace has."""
 
 
 class FacadeAssets:
@@ -52,36 +53,30 @@ class FacadeAssets:
             InvalidInput: it is none, or names what jobs may not use.
             Conflict: the version has another content.
         """
-        is_shared = kind in SHARED and not properties.get("isAnonymous")
         if kind == "components":
             properties = self._as_stored(name, version, properties)
         if kind == "codes":
             self._components.check_code(self._names.content(kind, properties)["path"], "/properties/codeUri")
-        if is_shared:
-            self._assets.create(SHARED[kind], name, version, self._document(kind, properties), None)
+        # What other users see comes first: if that is refused, nothing is left behind.
+        asset_type = None if properties.get("isAnonymous") else SHARED.get(kind)
+        if asset_type is not None:
+            self._assets.create(asset_type, name, version, self._document(kind, properties), None)
         self._facade.asset_store.put(kind, name, version, properties)
         if kind in _OF_FILES:
             self._facade.blobs.close(container_of(kind, name, version))
-        if kind == "codes" and isinstance(digest := (properties.get("properties") or {}).get(HASH), str):
-            self._hashes.put(_hash_key(digest), {"name": name, "version": version})
-        if is_shared and isinstance(properties.get("isArchived"), bool):
-            self._assets.set_archived(SHARED[kind], name, version, is_archived=properties["isArchived"])
+        if kind == "codes":
+            self._remember_hash(name, version, properties)
+        is_archived = properties.get("isArchived")
+        if asset_type is not None and isinstance(is_archived, bool):
+            self._assets.set_archived(asset_type, name, version, is_archived=is_archived)
 
     def code_with(self, digest: str) -> tuple[str, str] | None:
-        """The name and the version of code that the person of the request has sent with this hash, so that it need not
-        be sent again. Nobody checks hashes, so those of other persons don't count.
-        """
-        same = self._hashes.get(_hash_key(digest))
-        return (same["name"], same["version"]) if same else None
+        """The name and the version of code that was sent with this hash; None if none was.
 
-    def _as_stored(self, name: str, version: str, properties: dict[str, Any]) -> dict[str, Any]:
-        """A component as it is stored, if a client sends back what it got: with its name and its version in it."""
-        with suppress(NotFound):
-            spec = self.get("components", name, version)["properties"].get("componentSpec") or {}
-            named = {"name": name, "version": version}
-            if {**(properties.get("componentSpec") or {}), **named} == {**spec, **named}:
-                return {**properties, "componentSpec": spec}
-        return properties
+        It must have been sent by the person of the request: nobody checks hashes.
+        """
+        code = self._hashes.get(_hash_key(digest))
+        return (code["name"], code["version"]) if code else None
 
     def get(self, kind: str, name: str, version: str) -> dict[str, Any]:
         """Return one version: `version`, `created` in seconds since the epoch, and `properties`.
@@ -95,20 +90,13 @@ class FacadeAssets:
             if kind not in SHARED:
                 raise
         else:
-            return self._archived_or_not(kind, name, record)
+            return self._archived_like_asset(kind, name, record)
         try:
             return _as_sent(kind, self._assets.get(SHARED[kind], name, version))
         except NotFound:
             if not _is_curated(kind, name):
                 raise
         return {**_CURATED, "version": version}
-
-    def _archived_or_not(self, kind: str, name: str, record: dict[str, Any]) -> dict[str, Any]:
-        """Properties that a client has sent, archived if the asset is: the command line archives assets, too."""
-        if kind in SHARED:
-            with suppress(NotFound):
-                return _with_archived(record, self._assets.get(SHARED[kind], name, record["version"]).archived)
-        return record
 
     def versions(self, kind: str, name: str) -> list[dict[str, Any]]:
         """All versions of a name, the newest first; none if there is no such name."""
@@ -130,6 +118,27 @@ class FacadeAssets:
         if kind in SHARED:
             names |= {each.name for each in _of_all_pages(partial(self._assets.page, SHARED[kind]))}
         return sorted(names)
+
+    def _as_stored(self, name: str, version: str, properties: dict[str, Any]) -> dict[str, Any]:
+        """A component as it is stored, if a client sends back what it got: with its name and its version in it."""
+        with suppress(NotFound):
+            spec = self.get("components", name, version)["properties"].get("componentSpec") or {}
+            named = {"name": name, "version": version}
+            if {**(properties.get("componentSpec") or {}), **named} == {**spec, **named}:
+                return {**properties, "componentSpec": spec}
+        return properties
+
+    def _remember_hash(self, name: str, version: str, properties: dict[str, Any]) -> None:
+        digest = (properties.get("properties") or {}).get(HASH)
+        if isinstance(digest, str):
+            self._hashes.put(_hash_key(digest), {"name": name, "version": version})
+
+    def _archived_like_asset(self, kind: str, name: str, record: dict[str, Any]) -> dict[str, Any]:
+        """Properties that a client has sent, archived if the asset is: the command line archives assets, too."""
+        if kind in SHARED:
+            with suppress(NotFound):
+                return _with_archived(record, self._assets.get(SHARED[kind], name, record["version"]).archived)
+        return record
 
     def _document(self, kind: str, properties: dict[str, Any]) -> dict[str, Any]:
         """The document that a user would have written."""
@@ -171,8 +180,9 @@ def _hash_key(digest: str) -> str:
 
 
 def _is_curated(kind: str, name: str) -> bool:
-    """Return whether this is an environment of Azure ML's own, which every workspace has: a job that names one that
-    nobody here knows is run by the nodes' own Python."""
+    """Return whether this is an environment of Azure ML's own. Jobs that name one that nobody here has defined are run
+    by the nodes' own Python.
+    """
     return kind == "environments" and name.lower().startswith("azureml-")
 
 
