@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Self
 
 from parallelrun.builders.parts import refuse, without_none
 from parallelrun.errors import InvalidInput
@@ -14,53 +14,39 @@ _OUTPUT_NAME: Final = "{output-name}"
 _RUN_ID: Final = "{run-id}"
 _HEADERS: Final = {True: "all_files_same_headers", False: "no_header"}
 _SEE_TABLES: Final = "an Input with transformations has it (docs/tables.md)"
-_ONE_PLACE: Final = "the script writes into the folder that it gets as an argument"
-
-
-class WritingStep(Protocol):
-    """A step, as data know the one that writes them."""
-
-    name: str
+_WRITE_IN_PLACE: Final = "the script writes into the folder that it gets as an argument"
 
 
 class StepData:
-    """A folder or file that one step of a pipeline writes, and others may read.
+    """A folder or file that one step of a pipeline writes, and others may read: the base of v1's two classes of them.
 
     Args:
-        name: of the output; without one, the step that writes it names it in its order (`output_0`).
-        path: where it is; by default, among the outputs of the step. `{output-name}` in it is the name of the output,
-            and `{run-id}` that of the job.
-        type: what it is, as of any output of a job: `uri_folder` or `uri_file`.
+        name: the name of the output; without one, the step that writes it numbers its outputs (`output_0`).
+        path: the place of the output; by default, among the outputs of the step. `{output-name}` in it stands for the
+            name of the output, and `{run-id}` for that of the job.
+        type: `uri_folder` or `uri_file`.
     """
 
     def __init__(self, name: str | None = None, path: str | None = None, type: str = "uri_folder") -> None:
         self.name = name or ""
         self.path = path
         self.type = type
-        self._writer: WritingStep | None = None
+        self.writer: Any = None
+        """The step that writes it, of several the latest, as of a cell of a notebook that runs again; None: no step."""
 
     @property
-    def writer(self) -> WritingStep | None:
-        """The step that writes it; None while there is none."""
-        return self._writer
-
-    def be_written_by(self, step: WritingStep) -> None:
-        """Let a step write it, in place of an earlier one, as of a cell of a notebook that runs again."""
-        self._writer = step
-
-    @property
-    def key(self) -> str:
-        """Its name, as an output of a job can have it; empty if it has none."""
+    def output_name(self) -> str:
+        """The name, as an output of a job can have it; empty if there is none."""
         text = _NOT_IN_NAMES.sub("_", self.name)
         return f"_{text}" if text[:1].isdecimal() else text
 
-    def fields(self, name: str) -> dict[str, Any]:
+    def fields(self, output_name: str) -> dict[str, Any]:
         """The fields of the output as in a job file.
 
         Args:
-            name: of the output, which its step may have given it.
+            output_name: the name under which its step has it.
         """
-        path = self.path and self.path.replace(_OUTPUT_NAME, name).replace(_RUN_ID, "${{name}}")
+        path = self.path.replace(_OUTPUT_NAME, output_name).replace(_RUN_ID, "${{name}}") if self.path else None
         return without_none({"type": self.type, "path": path})
 
     def read_delimited_files(  # noqa: PLR0917 - v1 has this order
@@ -176,7 +162,7 @@ class PipelineData(StepData):
         pipeline_output_name: str | None = None,
         training_output: Any = None,
     ) -> None:
-        refuse(_ONE_PLACE, training_output=training_output)
+        refuse(_WRITE_IN_PLACE, training_output=training_output)
         super().__init__(output_name or name, type="uri_file" if is_directory is False else "uri_folder")
 
     def as_dataset(self) -> Self:
@@ -242,14 +228,18 @@ class OutputFileDatasetConfig(StepData):
     def __init__(
         self, name: str | None = None, destination: Any = None, source: Any = None, partition_format: str | None = None
     ) -> None:
-        refuse(_ONE_PLACE, source=source)
+        refuse(_WRITE_IN_PLACE, source=source)
         refuse("give it to read_delimited_files or read_parquet_files", partition_format=partition_format)
-        super().__init__(name, _place(destination))
+        super().__init__(name, _path_of(destination))
         self._asset: dict[str, Any] = {}
 
-    def fields(self, name: str) -> dict[str, Any]:
-        """The fields of the output as in a job file."""
-        return {**super().fields(name), **({"asset": self._asset} if self._asset else {})}
+    def fields(self, output_name: str) -> dict[str, Any]:
+        """The fields of the output as in a job file.
+
+        Args:
+            output_name: the name under which its step has it.
+        """
+        return {**super().fields(output_name), **({"asset": self._asset} if self._asset else {})}
 
     def as_input(self, name: str | None = None) -> StepDataInput:
         """Return this output as an input of another step."""
@@ -287,7 +277,7 @@ class OutputFileDatasetConfig(StepData):
         return self
 
 
-def _place(destination: Any) -> str | None:
+def _path_of(destination: Any) -> str | None:
     if not isinstance(destination, tuple | list):
         return None if destination is None else str(destination)
     from parallelrun_core.storage.location import in_datastore

@@ -171,23 +171,19 @@ class ParallelRunStep:
         arguments: Iterable[Any] | None = None,
         allow_reuse: bool | None = None,
     ) -> None:
-        from parallelrun_core.intake.reading import read_job
-
+        main_inputs = named(several(inputs, "/inputs"), "input")
+        all_inputs = [*main_inputs, *named(several(side_inputs, "/side_inputs"), "side_input")]
+        outputs = [output] if isinstance(output, StepData) else []
         self.name = name
         self.parallel_run_config = parallel_run_config
         self.after: list[Any] = []
-        self._inputs = named(several(inputs, "/inputs"), "input")
-        self._side_inputs = named(several(side_inputs, "/side_inputs"), "side_input")
+        self.wires = Wires.of(all_inputs, outputs, several(arguments, "/arguments"))
+        self._main_inputs = [each.name for each in main_inputs]
         self._output = output.path if isinstance(output, Output) else output
-        written = [output] if isinstance(output, StepData) else []
-        self.wires = Wires.of([*self._inputs, *self._side_inputs], written, several(arguments, "/arguments"))
-        for data in self.wires.outputs:
-            data.be_written_by(self)
         self._allow_reuse = allow_reuse
-        parallel_run_config.check()
-        if self._output is None and parallel_run_config.output_action.lower() != "summary_only":
-            raise InvalidInput.at("/output", "this is required", "the folder for the rows; or summary_only")
-        read_job(self.document(PIPELINE_TO_COME), folder=Path.cwd())
+        self._check()
+        for data in self.wires.outputs:
+            data.writer = self
 
     def run_after(self, step: Any) -> None:
         """Begin only when that step has completed, though no data of it is needed."""
@@ -205,18 +201,29 @@ class ParallelRunStep:
         Raises:
             InvalidInput: it reads what another step writes, and is no part of a pipeline here.
         """
-        input_documents, data = self.wires.documents(around), {each.name for each in self._inputs}
-        output = self._output
+        inputs = self.wires.documents(around)
         document = {
             "parallel_run_config": self.parallel_run_config.document(around),
             "name": self.name,
-            "inputs": [input_documents[each.name] for each in self._inputs],
-            "side_inputs": [each for name, each in input_documents.items() if name not in data],
-            "output": f"${{{{outputs.{self.wires.outputs[output]}}}}}"
-            if isinstance(output, StepData)
-            else output and str(output),
+            "inputs": [inputs[name] for name in self._main_inputs],
+            "side_inputs": [fields for name, fields in inputs.items() if name not in self._main_inputs],
+            "output": self._output_path(),
             "outputs": self.wires.output_documents() or None,
             "arguments": [self.wires.argument(value, around) for value in self.wires.arguments],
             "allow_reuse": self._allow_reuse,
         }
         return without_none(document)
+
+    def _output_path(self) -> str | None:
+        if isinstance(self._output, StepData):
+            return f"${{{{outputs.{self.wires.outputs[self._output]}}}}}"
+        return None if self._output is None else str(self._output)
+
+    def _check(self) -> None:
+        """Read the step as its pipeline will. Raises InvalidInput."""
+        from parallelrun_core.intake.reading import read_job
+
+        self.parallel_run_config.check()
+        if self._output is None and self.parallel_run_config.output_action.lower() != "summary_only":
+            raise InvalidInput.at("/output", "this is required", "the folder for the rows; or summary_only")
+        read_job(self.document(PIPELINE_TO_COME), folder=Path.cwd())

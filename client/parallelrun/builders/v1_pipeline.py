@@ -67,7 +67,7 @@ class PythonScriptStep:
         self._params = dict(params or {})
         self._environment = getattr(runconfig, "environment", None)
         for data in self.wires.outputs:
-            data.be_written_by(self)
+            data.writer = self
 
     def run_after(self, step: Any) -> None:
         """Begin only when that step has completed, though no data of it is needed."""

@@ -175,10 +175,10 @@ def named(inputs: Iterable[StepInputSource], prefix: str, first: int = 0) -> lis
         if isinstance(step_input, Input):
             data = step_input
         elif isinstance(step_input, StepDataInput):
-            data = Input(name=step_input.name or step_input.data.key, mode=step_input.mode)
+            data = Input(name=step_input.name or step_input.data.output_name, mode=step_input.mode)
             data.transformations = list(step_input.transformations) or None
         elif isinstance(step_input, StepData):
-            data = Input(name=step_input.key)
+            data = Input(name=step_input.output_name)
         else:
             data = Input(path=str(step_input))
         named_inputs.append(NamedInput(step_input, replace(data, name=data.name or f"{prefix}_{number}")))
@@ -187,7 +187,7 @@ def named(inputs: Iterable[StepInputSource], prefix: str, first: int = 0) -> lis
 
 def _output_names(outputs: Iterable[StepData]) -> dict[StepData, str]:
     """Each output with its name; one that has none gets the next one that is free."""
-    names = {data: data.key for data in outputs}
+    names = {data: data.output_name for data in outputs}
     taken: set[str] = set()
     for name in filter(None, names.values()):
         if name in taken:

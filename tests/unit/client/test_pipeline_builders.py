@@ -133,6 +133,8 @@ def test_outputs_may_have_a_destination_and_no_name() -> None:
 def test_a_step_made_again_writes_its_data_in_place_of_the_first_one() -> None:
     data = PipelineData("data")
     first, second = script("first", outputs=[data]), script("second", outputs=[data])
+    with pytest.raises(InvalidInput, match="/inputs"):
+        ParallelRunStep("refused", config(), inputs=[], output=data)
     assert data.writer is second
     assert list(spec_of(Pipeline(steps=[script("read", "--from", data, inputs=[data])])).steps) == ["second", "read"]
     with pytest.raises(InvalidInput, match="second writes what another step writes: data"):
