@@ -11,8 +11,8 @@ from typing import Final
 
 from parallelrun_api.people.person import Person
 from parallelrun_api.waiting.situation import Neighbour, Situation
-from parallelrun_core.adviser.words import about
 from parallelrun_core.answers.waiting import RunCondition
+from parallelrun_core.figures import about
 from parallelrun_core.plurals import counted
 from parallelrun_core.wire import pace
 from parallelrun_core.wire.states import JobState, NodeState

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from math import ceil
 from typing import Final, NamedTuple
 
-from parallelrun_core.adviser.words import duration
+from parallelrun_core.figures import duration
 
 TARGET_S: Final = 10.0
 MOST_ITEMS: Final = 10_000
@@ -83,28 +83,22 @@ def choose(tries: Sequence[MeasuredTry], workers: int, wanted_s: float, most: in
         wanted_s: how long a mini-batch should take.
         most: no mini-batch may have more, because larger ones didn't get through.
     """
-    count = enough(workers)
-    recent = tries[-2 * count :]
+    recent = tries[-2 * enough(workers) :]
     sizes = sorted((each.items for each in recent if each.is_done), reverse=True)
     if not sizes:
         return Choice(1, "no mini-batch is done yet")
+    usual_s = _item_s(recent)
     # What has become slow is believed at once, and what has become quick when it has been so for a while.
-    item_s = max(_item_s(recent), _item_s(recent[-max(2, workers) :]))
-    in_time = max(1, _rounded(int(min(MOST_ITEMS, wanted_s / item_s))))
-    tried = sizes[0]
-    if item_s < _SLOWER * _item_s(recent):
-        if_short = _grown(sizes, enough(workers, is_short=True))
-        tried = max(tried, _grown(sizes, count), min(if_short, int(_SHORT_S / item_s)))
-    items = min(in_time, tried, most)
-    why = f"an item takes {duration(item_s)}"
-    is_growing = items < in_time and items < most
-    if is_growing:
-        why += ", and no larger ones have been tried"
-    elif items < in_time:
-        why += ", but larger ones have failed"
-    elif items == MOST_ITEMS:
-        why += ", and no mini-batch has more"
-    return Choice(items, why, item_s, is_growing)
+    item_s = max(usual_s, _item_s(recent[-max(2, workers) :]))
+    tried = _grown(sizes, item_s, workers) if item_s < _SLOWER * usual_s else sizes[0]
+    bounds = (
+        _Bound(MOST_ITEMS, ", and no mini-batch has more"),
+        _Bound(max(1, _rounded(int(wanted_s / item_s)))),
+        _Bound(most, ", but larger ones have failed"),
+        _Bound(tried, ", and no larger ones have been tried", is_growing=True),
+    )
+    bound = min(bounds, key=lambda each: each.items)  # the first one of equal ones
+    return Choice(bound.items, f"an item takes {duration(item_s)}{bound.why}", item_s, bound.is_growing)
 
 
 def at_the_end(choice: Choice, items_left: int, workers: int) -> int:
@@ -134,9 +128,26 @@ def mini_batches_ahead(choice: Choice, workers: int) -> int:
     return max(1, workers) * min(_MOST_AHEAD, max(_LEAST_AHEAD, ceil(ahead_s / each_s)))
 
 
-def _grown(sizes: Sequence[int], count: int) -> int:
-    """Return how many items a mini-batch may have after so many of these sizes, largest first; 0: there are fewer."""
-    return GROWTH * sizes[count - 1] if len(sizes) >= count else 0
+class _Bound(NamedTuple):
+    """No mini-batch has more items, for this reason; it is empty where that is what the time of an item allows."""
+
+    items: int
+    why: str = ""
+    is_growing: bool = False
+
+
+def _grown(sizes: Sequence[int], item_s: float, workers: int) -> int:
+    """Return the largest size that has been done, or is not much larger than what enough others had.
+
+    Args:
+        sizes: those that are done, largest first.
+    """
+
+    def after(count: int) -> int:
+        return GROWTH * sizes[count - 1] if len(sizes) >= count else 0
+
+    if_short = min(after(enough(workers, is_short=True)), int(_SHORT_S / item_s))
+    return max(sizes[0], after(enough(workers)), if_short)
 
 
 def _item_s(tries: Sequence[MeasuredTry]) -> float:

@@ -16,7 +16,7 @@ from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.evidence import DONE, Floats
 from parallelrun_core.adviser.findings.case import Case
 from parallelrun_core.adviser.schedule import TrySchedule, numbers_in_process
-from parallelrun_core.adviser.words import duration, part_of_a_cpu, percent
+from parallelrun_core.figures import duration, part_of_a_cpu, percent
 
 _LEAST_ROUNDS: Final = 4
 _SLOWED: Final = 1.5

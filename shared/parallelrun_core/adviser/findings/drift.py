@@ -17,7 +17,7 @@ from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.evidence import DONE, Floats, groups_of
 from parallelrun_core.adviser.findings.case import Case
 from parallelrun_core.adviser.schedule import numbers_in_process
-from parallelrun_core.adviser.words import duration, percent
+from parallelrun_core.figures import duration, percent
 
 _LEAST: Final = 20
 _SURE: Final = 4.0

@@ -10,7 +10,7 @@ import numpy as np
 from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.evidence import groups_of
 from parallelrun_core.adviser.findings.case import Case
-from parallelrun_core.adviser.words import duration, percent
+from parallelrun_core.figures import duration, percent
 from parallelrun_core.plurals import counted
 
 _SLOW: Final = 1.5

@@ -13,7 +13,7 @@ import numpy as np
 
 from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.findings.case import Case
-from parallelrun_core.adviser.words import duration, percent
+from parallelrun_core.figures import duration, percent
 
 _BOUND: Final = 0.20
 

@@ -16,7 +16,7 @@ from parallelrun_core.adviser.evidence import Floats
 from parallelrun_core.adviser.findings.case import Case
 from parallelrun_core.adviser.replay import and_then, joined, split
 from parallelrun_core.adviser.schedule import TrySchedule
-from parallelrun_core.adviser.words import duration, percent
+from parallelrun_core.figures import duration, percent
 from parallelrun_core.plurals import counted
 
 _NEAR_BEST: Final = 0.02

@@ -15,7 +15,7 @@ from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.evidence import DONE
 from parallelrun_core.adviser.findings.case import Case
 from parallelrun_core.adviser.replay import Runs, and_then
-from parallelrun_core.adviser.words import duration
+from parallelrun_core.figures import duration
 
 _MUCH_LONGER: Final = 4.0
 _MOST_SHOWN: Final = 5

@@ -7,7 +7,7 @@ from typing import Final
 
 from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.findings.case import Case
-from parallelrun_core.adviser.words import duration, percent
+from parallelrun_core.figures import duration, percent
 
 LIMIT_BINDS: Final = "limit_binds"
 _BINDS: Final = 0.2

@@ -1,0 +1,47 @@
+"""Times, sizes and shares, as people read them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_BYTES: Final = ("B", "kB", "MB", "GB", "TB")
+
+
+def duration(seconds: float) -> str:
+    """Return a time with its unit: `12.3 ms`, `4.0 s`, `2.5 min`, `3.0 h`."""
+    if seconds >= 7200:
+        return f"{seconds / 3600:.1f} h"
+    if seconds >= 120:
+        return f"{seconds / 60:.1f} min"
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.3g} ms"
+
+
+def about(seconds: float) -> str:
+    """Return a time in words that are never more exact than an estimate can be: `7 s`, `4 min`, `2 h 5 min`."""
+    whole = max(0, round(seconds))
+    if whole < 100:
+        return f"{whole} s"
+    minutes = round(whole / 60)
+    if minutes < 100:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:,} h {minutes} min" if hours < 48 else f"{hours / 24:,.0f} days"
+
+
+def size(count: float) -> str:
+    """Return bytes in the unit that fits: `999 B`, `1.2 MB`."""
+    for unit in _BYTES:
+        if count < 1000 or unit == _BYTES[-1]:
+            return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
+        count /= 1000
+    raise AssertionError("unreachable")
+
+
+def percent(share: float) -> str:
+    """Return a share of 1 as a percentage."""
+    return f"{100 * share:.0f} %" if share >= 0.01 else f"{100 * share:.2g} %"
+
+
+def part_of_a_cpu(share: float) -> str:
+    """A worker's part of a CPU, in words where the figure says nothing: below one percent."""
+    return "almost none of a CPU" if share < 0.01 else f"{percent(share)} of a CPU"
