@@ -19,6 +19,13 @@ def api() -> Iterator[FakeApi]:
         yield server
 
 
+@pytest.fixture
+def _at_the_api(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands ask that server if nothing names another one."""
+    monkeypatch.setenv("PARALLELRUN_URL", api.url)
+    monkeypatch.setenv("PARALLELRUN_TOKEN", "canary")
+
+
 @pytest.fixture(autouse=True)
 def _no_cluster_but_the_tests_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What runs on the developer's machine must not affect tests."""

@@ -14,6 +14,19 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 JOB = {"id": "job_1", "name": "words", "state": "processing", "version": 3, "submitted": "2026-11-21T09:30:00.000Z"}
 COMPLETED = {**JOB, "state": "completed", "version": 9, "ended": "2026-11-21T09:30:04.000Z"}
+CANCELED = {**COMPLETED, "state": "canceled"}
+FAILED = {
+    **COMPLETED,
+    "state": "failed",
+    "failure": {
+        "code": "TOO_MANY_FAILURES",
+        "summary": "2 items have failed.",
+        "first_cause": "x\x1b[2J",
+        "log": "logs/user/error/a.txt",
+    },
+}
+EVENTS = "/v1/jobs/job_1/events"
+MODIFIED = {"modified": "2026-01-02T03:04:05.000Z"}
 
 
 @dataclass(frozen=True)

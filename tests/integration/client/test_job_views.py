@@ -11,11 +11,11 @@ import pytest
 from parallelrun.cli import main
 from tests.integration.client.fake_api import COMPLETED, JOB, Answer, FakeApi
 
+pytestmark = pytest.mark.usefixtures("_at_the_api")
+
 
 @pytest.fixture(autouse=True)
 def _server(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PARALLELRUN_URL", api.url)
-    monkeypatch.setenv("PARALLELRUN_TOKEN", "canary")
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
         monkeypatch.delenv(name, raising=False)
     api.on(
