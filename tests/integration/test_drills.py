@@ -322,7 +322,7 @@ assert "moon" not in services[0].environment["PARALLELRUN_CLOSED_FOLDERS"]
     assert copy.run("-c", program, PARALLELRUN_SECRETS_DIR="moon://tycho").splitlines() == [
         "{'A': 'a of moon://tycho'}", "b'b of moon://tycho'", "master node1 concatenator",
     ]  # fmt: skip
-    hidden = "from parallelrun_agent.workers.plans import _CREDENTIALS; print('MOON_TOKEN' in _CREDENTIALS)"
+    hidden = "from parallelrun_agent.workers.inherited import _CREDENTIALS; print('MOON_TOKEN' in _CREDENTIALS)"
     assert copy.run("-c", hidden).strip() == "True"
 
 

@@ -17,6 +17,7 @@ from parallelrun_agent.workers import templates as node_templates
 from parallelrun_agent.workers.plans import PlanMaker
 from parallelrun_agent.workers.template_process import TemplateKey
 from parallelrun_agent.workers.templates import WorkerTemplates
+from tests.integration.worker import test_begun_templates as begun
 from tests.integration.worker import test_templates as forked
 from tests.integration.worker.conftest import start
 from tests.integration.worker.test_templates import node
@@ -48,6 +49,15 @@ def test_a_template_that_imports_whatever_comes_first_is_found() -> None:
 def test_modules_of_the_user_in_a_template_are_found(tmp_path: Path) -> None:
     with replaced("parallelrun_worker.templates.leading_imports:UserModuleGuard.find_spec", nothing), expect_failure():
         templates.test_a_module_of_the_user_is_refused_and_others_are_left_to_other_finders(tmp_path)
+
+
+@pytest.mark.integration
+def test_a_begun_template_that_is_for_any_script_is_found(node: WorkerTemplates, tmp_path: Path) -> None:
+    def whichever(*_: object, **__: object) -> TemplateKey | None:
+        return next(iter(node._running), None)
+
+    with replaced("parallelrun_agent.workers.templates:replace", whichever), expect_failure():
+        begun.test_a_begun_template_is_for_one_script_and_one_that_needs_its_imports(node, tmp_path)
 
 
 def test_a_template_that_two_people_share_is_found(tmp_path: Path) -> None:

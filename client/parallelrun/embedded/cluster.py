@@ -61,6 +61,7 @@ class Cluster:
         port: of the API, on the loopback interface; 0: any free one.
         may_forget: accept a server at `REDIS_URL` that loses everything when it restarts.
         assets: the root folder of the models that scripts find by name; None: its own.
+        preload: the packages that read the tables of the first job, with spaces; nodes import them before it comes.
         token: with which requests are made; empty: a new one.
         template: the template of services, if one was begun; it ends with this cluster.
         on_note: called with one line when something unusual happens.
@@ -80,6 +81,7 @@ class Cluster:
         port: int = 0,
         may_forget: bool = False,
         assets: Path | None = None,
+        preload: str = "",
         token: str = "",
         template: BegunTemplate | None = None,
         on_note: Callable[[str], None] = lambda _: None,
@@ -94,6 +96,7 @@ class Cluster:
         self._port = port
         self._may_forget = may_forget
         self._assets = assets
+        self._preload = preload
         self._redis_secrets: dict[Role, str] = {}
         """The password of each role, on a server of our own."""
         self._external_url = os.environ.get("REDIS_URL", "")
@@ -212,6 +215,7 @@ class Cluster:
             jobs=self._jobs,
             may_forget=self._may_forget,
             assets=self._assets,
+            preload=self._preload,
             redis_secrets=self._redis_secrets,
         )
         if self._has_computes:

@@ -125,12 +125,14 @@ def cluster_services(
     jobs: int = 1,
     may_forget: bool = False,
     assets: Path | None = None,
+    preload: str = "",
     redis_secrets: Mapping[Role, str] | None = None,
 ) -> list[Service]:
     """API, master, concatenator, and an agent for each node: `node1`, `node2`, …
 
     Args:
         assets: the root folder of the models that scripts find by name; None: that of the cluster.
+        preload: the packages that read the tables of the first job, with spaces.
         redis_secrets: the password of each role on Redis; None: the URL has all that it takes.
     """
     leaders = str(jobs + 1)  # a spare one, ready when another stops answering
@@ -146,7 +148,7 @@ def cluster_services(
         }
 
     agent = {**environment(Role.AGENT), **({"PARALLELRUN_ASSETS_ROOT": str(assets)} if assets else {})}
-    agents = [_agent(layout, node, slots, agent) for node in node_names(nodes)]
+    agents = [_agent(layout, node, slots, agent, preload) for node in node_names(nodes)]
     return [
         _api(layout, port, token, environment(Role.API)),
         _python(
@@ -187,7 +189,7 @@ def _api(layout: ClusterLayout, port: int, token: str, environment: Mapping[str,
     )
 
 
-def _agent(layout: ClusterLayout, node: str, slots: int, environment: Mapping[str, str]) -> Service:
+def _agent(layout: ClusterLayout, node: str, slots: int, environment: Mapping[str, str], preload: str) -> Service:
     return _python(
         node,
         "parallelrun_agent.main",
@@ -195,6 +197,7 @@ def _agent(layout: ClusterLayout, node: str, slots: int, environment: Mapping[st
         *("--slots", str(slots)),
         *("--work-dir", str(layout.work / node)),
         *("--grace-seconds", str(_AGENT_GRACE_S)),
+        *(("--preload", preload) if preload else ()),
         environment={
             **environment,
             **{name: value for name, value in os.environ.items() if name.startswith(_SECRET)},

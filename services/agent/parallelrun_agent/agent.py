@@ -23,6 +23,7 @@ from parallelrun_agent.users.places import open_ways
 from parallelrun_agent.users.rights import check_and_restrict, check_apart
 from parallelrun_agent.users.worker_user import WorkerUser
 from parallelrun_agent.workers.gpus import GpuPool, find_gpus
+from parallelrun_agent.workers.inherited import early_key
 from parallelrun_agent.workers.local_folder import claim_folder
 from parallelrun_agent.workers.orphans import Orphans
 from parallelrun_agent.workers.survivors import end_survivors
@@ -90,6 +91,8 @@ class Agent:
         self._loop.wake_on_signals()
         self._orphans.begin()
         end_survivors(self._settings.local_folder, self._settings.uids)
+        if self._settings.preload:
+            self._templates.begin(early_key(self._settings), self._settings.preload.split(), time.monotonic())
         while True:
             self._nap()
             self._loop.poll(self._pause_s())

@@ -60,6 +60,9 @@ class AgentSettings(ReadsStores):
     fork_workers: bool = True
     """Fork workers from a process that has imported what their script imports first, where that is possible. Off: each
     worker is a new Python."""
+    preload: str = ""
+    """Packages, with spaces, that read the tables of the next job: a process imports them, of which its workers may be
+    forked, before that job is known. Empty: none."""
     sync: bool = True
     """Sync rows and journal to disk before a commit. Off: a power cut may lose committed rows."""
     worker_uids: str = ""

@@ -37,7 +37,7 @@ def main() -> int:
     return _work(arguments)
 
 
-def _serve_as_template(channel: str, agent: str, code: str, entry_script: str, inputs: str) -> list[str]:
+def _serve_as_template(channel: str, agent: str, *script: str) -> list[str]:
     """Fork workers for as long as there is an agent; returns the arguments of a worker, in that worker."""
     import socket
 
@@ -45,7 +45,8 @@ def _serve_as_template(channel: str, agent: str, code: str, entry_script: str, i
 
     _die_with_the_agent(int(agent))
     _prefer_me_when_memory_runs_out()
-    return WorkerTemplate(socket.socket(fileno=int(channel)), int(agent), code, entry_script, inputs).serve()
+    template = WorkerTemplate(socket.socket(fileno=int(channel)), int(agent), *script[:3])
+    return template.serve(script[3:])
 
 
 def _work(arguments: list[str]) -> int:

@@ -27,7 +27,7 @@ OF_THE_CLUSTER = {
     # where it is, and what it is made of: it decides that itself, or makes a path whole
     *("allow_volatile_redis", "alone_seconds", "assets_root", "compute", "ends_at", "grace_seconds", "health_port"),
     *("host", "image", "concatenators", "leaders", "node"),
-    *("port", "redis_secret", "redis_secret_file", "redis_url", "root", "run_as"),
+    *("port", "preload", "redis_secret", "redis_secret_file", "redis_url", "root", "run_as"),
     *("slots", "work_dir", "audit_log", "cache_dir", "secrets_dir", "site", "poll_seconds", "sync", "worker_uids"),
     # whom it lets in, and where: it listens to this machine alone, whose user may do everything
     *("allowed_hosts", "allowed_roots", "closed_folders", "computes_key", "computes_key_file", "insecure"),

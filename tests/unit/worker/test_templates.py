@@ -60,6 +60,10 @@ def test_a_module_of_the_user_is_refused_and_others_are_left_to_other_finders(tm
         with pytest.raises(UserModule):
             guard.find_spec(name)
         assert guard.refused == name
+    later = UserModuleGuard([])
+    later.add([str(tmp_path)], ["json", "json.queue"])
+    with pytest.raises(UserModule):
+        later.add([], ["json", "queue"])
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.users.places import make_output
 from parallelrun_agent.users.worker_user import SAME_USER, WorkerUser
 from parallelrun_agent.workers.gpus import GpuPool
+from parallelrun_agent.workers.inherited import inherited_variables
 from parallelrun_agent.workers.local_folder import throw_away
 from parallelrun_agent.workers.models import model_folder, view_of_script
 from parallelrun_agent.workers.output_places import OutputPlaces, WorkerOutputs
@@ -27,30 +28,17 @@ from parallelrun_core.folder.job_span import variables_of
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.folder.unreadable import UNREADABLE
 from parallelrun_core.layout import Logs
-from parallelrun_core.service import secret_source
-from parallelrun_core.service.children import without_installers_secrets
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.arguments import engine_arguments, input_arguments
 from parallelrun_core.spec.command import command_variables
 from parallelrun_core.spec.job import MOST_IN_FLIGHT
-from parallelrun_core.storage import schemes
 from parallelrun_core.wire.masking import Mask
 from parallelrun_core.wire.row_format import row_format
 from parallelrun_worker.frames import WorkerConfig
 
 log = logger()
 
-_HIDDEN = ("PARALLELRUN_", "REDIS_")
-_CREDENTIALS = (
-    *schemes.CREDENTIALS, *secret_source.CREDENTIALS,
-    "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_METRICS_HEADERS",
-    "OTEL_EXPORTER_OTLP_LOGS_HEADERS",
-)  # fmt: skip
-"""What variables begin with that let their owner into stores, to secrets, or to a collector of traces, as this
-agent."""
-_TRACE = ("TRACEPARENT", "TRACESTATE")
-"""The trace of whoever has started this agent, to which no job belongs."""
 _OF_THE_AGENT = frozenset(
     {"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "USER", "LOGNAME"}
 )
@@ -174,11 +162,7 @@ class PlanMaker:
         return self._spec.model_copy(update={"inputs": self._spec.inputs | changed}) if changed else self._spec
 
     def _make_environment(self) -> dict[str, str]:
-        """The agent's own environment without our settings, which hold the password of Redis (reference §3.7), and
-        without its credentials for stores and package indexes."""
-        hidden = (*_HIDDEN, *_TRACE, *(() if self._settings.pass_credentials else _CREDENTIALS))
-        inherited = without_installers_secrets(os.environ)
-        inherited = {name: value for name, value in inherited.items() if not name.startswith(hidden)}
+        inherited = inherited_variables(self._settings)
         activated = self._python.variables(inherited) if self._python else {}
         if self._user.is_other:  # the agent's own are closed to it, and a shared one is open to other jobs
             inherited = {name: value for name, value in inherited.items() if name not in _OF_THE_AGENT}
@@ -309,7 +293,7 @@ class PlanMaker:
             user=self._user,
             code=str(self._code),
             entry_script=self._spec.entry_script,
-            reads_tables=any(each.type == "mltable" or each.transformations for _, each in self._spec.data_inputs()),
+            reads_tables=self._spec.reads_tables,
             environment=tuple(sorted({**self._environment, **variables}.items())),
             inputs=str(self._folder.layout.inputs),
         )

@@ -88,8 +88,11 @@ class TemplateProcess:
         self._is_taken = is_taken
 
     @classmethod
-    def start(cls, key: TemplateKey, is_taken: Callable[[int], bool]) -> Self:
+    def start(cls, key: TemplateKey, is_taken: Callable[[int], bool], preload: Sequence[str] = ()) -> Self:
         """Start a template, which reports by itself when it can be forked.
+
+        Args:
+            preload: the packages that it imports before `tell_script`; empty: the key has its script.
 
         Raises:
             OSError: it can't be started.
@@ -98,7 +101,7 @@ class TemplateProcess:
         ours.settimeout(_ANSWER_S)
         printed = os.memfd_create("printed")
         try:
-            arguments = [str(theirs.fileno()), str(os.getpid()), key.code, key.entry_script, key.inputs]
+            arguments = [str(theirs.fileno()), str(os.getpid()), key.code, key.entry_script, key.inputs, *preload]
             with key.user.acting():
                 popen = subprocess.Popen(
                     [*worker_command(key.python), frames.TEMPLATE, *arguments],
@@ -119,6 +122,11 @@ class TemplateProcess:
             os.close(printed)
         popen.returncode = 0  # it is waited for by its id, in `close`
         return cls(popen.pid, ours, is_taken)
+
+    def tell_script(self, key: TemplateKey) -> None:
+        """Have it go on with the script of this key. If it has ended, that is what it reports."""
+        with suppress(OSError):
+            self.channel.send(json.dumps([key.code, key.entry_script, key.inputs]).encode())
 
     def report(self) -> str:
         """Return why it can't be forked, which it has just reported; empty: it can be."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Container
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -47,6 +47,8 @@ class _RunningTemplate:
 
     process: TemplateProcess
     used_at: float
+    was_begun: bool = False
+    """True for one whose script wasn't known when it was started."""
     is_ready: bool = False
     has_forked: bool = False
 
@@ -89,6 +91,16 @@ class WorkerTemplates:
             self._start(key, now)
         template = self._running.get(key)
         return template is not None and not template.is_ready
+
+    def begin(self, key: TemplateKey, preload: Sequence[str], now: float) -> None:
+        """Start a template for a script that isn't known yet.
+
+        Args:
+            key: what that script's key will have, but for the script and the owner.
+            preload: the packages that it needs.
+        """
+        if self._is_on and self._orphans.is_parent:
+            self._start(key, now, preload)
 
     def fork(self, key: TemplateKey, request: ForkRequest) -> int:
         """Fork a worker; returns its process id, or -1 where it must be started by itself."""
@@ -139,7 +151,12 @@ class WorkerTemplates:
         for key in list(self._running):
             self._end(key)
 
-    def _start(self, key: TemplateKey, now: float) -> None:
+    def _start(self, key: TemplateKey, now: float, preload: Sequence[str] = ()) -> None:
+        if (begun := self._running.pop(replace(key, owner="", code="", entry_script=""), None)) is not None:
+            self._loop.remove(begun.process.channel.fileno())
+            begun.process.tell_script(key)
+            self._watch(key, _RunningTemplate(begun.process, now, was_begun=True))
+            return
         available, lacked_memory = available_bytes(), self._lacks_memory
         self._lacks_memory = available is not None and available < _LEAST_MEMORY
         if self._lacks_memory:
@@ -152,17 +169,25 @@ class WorkerTemplates:
                 return
             self._end(unused)
         try:
-            process = TemplateProcess.start(key, self._orphans.is_worker)
+            process = TemplateProcess.start(key, self._orphans.is_worker, preload)
         except OSError as error:
             log.warning("template_not_started", error=str(error))
             return
-        self._running[key] = _RunningTemplate(process, now)
         self._orphans.worker_started(process.pid)
-        self._loop.add(process.channel.fileno(), partial(self._on_report, key))
+        self._watch(key, _RunningTemplate(process, now, was_begun=bool(preload)))
+
+    def _watch(self, key: TemplateKey, template: _RunningTemplate) -> None:
+        self._running[key] = template
+        self._loop.add(template.process.channel.fileno(), partial(self._on_report, key))
 
     def _on_report(self, key: TemplateKey) -> None:
         template = self._running[key]
-        if reason := template.process.report() or ("it says more than it may" if template.is_ready else ""):
+        reason = template.process.report() or ("it says more than it may" if template.is_ready else "")
+        if reason and template.was_begun and not template.is_ready:
+            log.info("template_unsuited", script=key.entry_script, reason=reason)
+            self._end(key)  # the next worker asks for another one
+            self._settle()
+        elif reason:
             self._give_up(key, reason)
         else:
             template.is_ready, template.used_at = True, time.monotonic()

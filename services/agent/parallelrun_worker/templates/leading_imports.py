@@ -65,6 +65,17 @@ class UserModuleGuard:
         self.refused = ""
         """The name of the last module that was refused; empty: none was."""
 
+    def add(self, folders: Iterable[str], imported: Iterable[str]) -> None:
+        """Refuse what these folders have a module for, too, of which these modules were imported already.
+
+        Raises:
+            UserModule: one of them is one of the user's.
+        """
+        self._folders += folders
+        for name in imported:
+            if "." not in name:
+                self.find_spec(name)
+
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, _target: ModuleType | None = None
     ) -> ModuleSpec | None:

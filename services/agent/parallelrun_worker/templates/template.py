@@ -5,6 +5,9 @@ can't be forked. Then each packet of the agent orders a worker: `frames.ForkOrde
 worker's own socket, its stdout and stderr, and those that the worker is told of by their numbers. When packages have
 been installed or removed meanwhile, it says so (`frames.OUTDATED`) in place of forking, and ends.
 
+With more arguments, names of packages, it begins before the script is known, and imports these. The first packet is
+then JSON of CODE, SCRIPT and INPUTS, whose tables must be read with them.
+
 A worker becomes a child of the agent, which is a subreaper: the process in between ends at once. It says so on its
 socket, and begins when the agent answers: one that the agent no longer waits for runs nothing of the user's.
 
@@ -37,6 +40,8 @@ from parallelrun_worker.templates.fitness import (
 from parallelrun_worker.templates.leading_imports import UserModuleGuard, leading_imports, may_share
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from parallelrun_worker.mini_batches.mini_batch import Loader
 
 _OURS = (
@@ -71,8 +76,11 @@ class WorkerTemplate:
         self._entry_script = entry_script
         self._inputs = inputs
 
-    def serve(self) -> list[str]:
+    def serve(self, preload: Sequence[str]) -> list[str]:
         """Fork workers until the agent closes the channel, which ends this process; returns in each worker.
+
+        Args:
+            preload: the packages to import before the script is known; empty: it is known.
 
         Returns:
             what a worker is started with (see `parallelrun_worker.__main__`).
@@ -83,7 +91,7 @@ class WorkerTemplate:
             for module in _OURS:
                 import_module(module)
             before = state_of_process()
-            self._import()
+            self._import(preload)
             check_fitness(before)
         except Unfit as unfit:
             self._end(str(unfit))
@@ -110,20 +118,26 @@ class WorkerTemplate:
 
     # What is imported
 
-    def _import(self) -> None:
+    def _import(self, preload: Sequence[str]) -> None:
         """Import what the workers will, in their order: what reads tables, then what the script begins with.
 
         Raises:
-            Unfit: something of it is the user's own.
+            Unfit: something of it is the user's own, or the workers would not import it.
         """
         if not hasattr(sys, "stdlib_module_names"):
             raise Unfit("this Python is older than 3.10")
-        path = self._script_path()
-        guard = UserModuleGuard({self._code, os.path.dirname(path), *_python_path()})
+        guard, before = UserModuleGuard(_python_path()), {*sys.modules}
         sys.meta_path.insert(0, guard)
         try:
+            if preload:
+                self._import_early(preload)
+            path = self._script_path()
+            guard.add({self._code, os.path.dirname(path)}, {*sys.modules} - before)
             loader = self._loader()
-            if libraries := loader.libraries():
+            libraries = loader.libraries()
+            if not {*preload} <= {*libraries}:
+                raise Unfit("the script doesn't need what was imported before it was known")
+            if libraries:
                 for name in libraries:
                     if not may_share(name):
                         return
@@ -138,10 +152,19 @@ class WorkerTemplate:
                 raise
         finally:
             sys.meta_path.remove(guard)
-            for folder in (self._code, os.path.dirname(path)):
+            for folder in (self._code, os.path.dirname(self._script_path())):
                 sys.path_importer_cache.pop(folder, None)
         if guard.refused:
             raise Unfit(f"the user has a module {guard.refused} of their own")
+
+    def _import_early(self, packages: Sequence[str]) -> None:
+        """Import what the script will need, and wait until it is known."""
+        for package in packages:
+            import_module(package)
+        packet = self._channel.recv(MAX_ORDER)
+        if not packet:
+            os._exit(0)
+        self._code, self._entry_script, self._inputs = json.loads(packet)
 
     def _script_path(self) -> str:
         path = os.path.join(self._code, self._entry_script)
