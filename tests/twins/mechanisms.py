@@ -341,7 +341,10 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     # What ends a turn that was paused until another one began.
     "turns.fenced": (Step("parallelrun_master.pipelines.pipeline_run:PipelineRun._check_turn", nothing),),
     # What tells the end of an earlier generation from that of the present one.
-    "lead.end_of_this": (Step("parallelrun_master.leadership:Leadership.check_end", nothing),),
+    "lead.end_of_this": (
+        Step("parallelrun_master.leader.leader:check_end", nothing),
+        Step("parallelrun_master.pipelines.pipeline_run:check_end", nothing),
+    ),
     # What has a step run anew when what it was made of has changed.
     "steps.upon": (Step("parallelrun_core.pipelines.standing:is_upon", always(True)),),
     # What tells the contents of two inputs apart.

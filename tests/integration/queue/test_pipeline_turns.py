@@ -29,7 +29,6 @@ from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.rq.entries import LEAD, queue
 from parallelrun_core.store.rq.wake import waiting_for_leader
 from parallelrun_core.store.turns import wake, wakes
-from parallelrun_core.wire.masking import Mask
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
 from parallelrun_master.leadership import Leadership
@@ -267,7 +266,7 @@ def test_a_step_that_can_only_go_on_soon_is_tried_again_also_after_a_wake(redis:
     end(redis, child, JobState.FAILED)
     take_turn(redis, folder)
     reopen(registry, folder, Reopening(generation=1, at=3.0, retry_failed=True))
-    leadership = Leadership(redis, folder, MasterSettings(root=tmp_path), Mask({}))
+    leadership = Leadership(redis, folder, MasterSettings(root=tmp_path))
     assert leadership.acquire()
     led = PipelineRun(redis, folder, folder.record(), leadership, tracing=None)
     for _ in range(2):

@@ -22,11 +22,12 @@ from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.wire.masking import Mask
 from parallelrun_core.wire.outcome import LostRows
 from parallelrun_core.wire.states import JobState
+from parallelrun_master.job_end import check_end, recorded_end
 from parallelrun_master.leader.finishing import Finishing
 from parallelrun_master.leader.job_context import JobContext
 from parallelrun_master.leader.processing import Processing
 from parallelrun_master.leader.recovery import recover
-from parallelrun_master.leadership import Leadership, common_setback, words_of
+from parallelrun_master.leadership import Leadership
 from parallelrun_master.planning.apart import Hung
 from parallelrun_master.policy.error_groups import ErrorGroups
 from parallelrun_master.policy.setbacks import HANG, INPUT_TROUBLE, STORE_AWAY, Setback
@@ -36,6 +37,7 @@ from parallelrun_master.reports import Reports
 from parallelrun_master.reports.advice import lines_of_advice
 from parallelrun_master.reports.result import write_job_result
 from parallelrun_master.reports.tries import keep_tries
+from parallelrun_master.term_end import TermEnd, common_setback, words_of
 from parallelrun_master.unreadable_job import fail_unreadable_job
 
 if TYPE_CHECKING:
@@ -85,7 +87,7 @@ class Leader:
 
     def _begin(self) -> None:
         """Become a candidate."""
-        self._leadership = Leadership(self._redis, self._folder, self._settings, self._mask)
+        self._leadership = Leadership(self._redis, self._folder, self._settings)
 
     @property
     def stage(self) -> Stage:
@@ -113,8 +115,10 @@ class Leader:
             return
         leadership.log.info("leading")
         failpoints.reach("lead.acquired")
-        with leadership.ended_by_errors(self._end_damaged, setback_of, limit_s=self._spec.task_overhead_timeout):
-            with leadership.renewed(self._leave):
+        limit_s = self._spec.task_overhead_timeout
+        term_end = TermEnd(self._redis, leadership, self._mask, setback_of, limit_s=limit_s)
+        with term_end.at_error(self._end_damaged):
+            with term_end.at_hang(self._leave):
                 end = self._lead()
             leadership.resign()
             leadership.stages.enter(end)
@@ -157,7 +161,7 @@ class Leader:
             )
             self._lost = []
             finishing = Finishing(job, self._settings)
-            result = self._leadership.recorded_end()
+            result = recorded_end(job.registry, self._folder)
             is_ours = result is None
             while result is None:
                 match job.state():
@@ -184,7 +188,7 @@ class Leader:
                     case None:
                         raise Fenced("Redis has forgotten the job")
                     case ended:
-                        self._leadership.check_end()
+                        check_end(job.registry, self._folder)
                         self._leadership.stages.enter(Stage.CONCLUDING)
                         result = finishing.conclude(ended)
                 if self._leadership.is_resigning:

@@ -20,6 +20,7 @@ from parallelrun_core.store.registry import Registry
 from parallelrun_core.tracing.switch import Tracing
 from parallelrun_core.wire.states import JobState, StepState
 from parallelrun_master.destinations import destinations_of
+from parallelrun_master.job_end import check_end, recorded_end
 from parallelrun_master.pipelines.condition_values import truth_of, truths
 from parallelrun_master.pipelines.ending import Ending
 from parallelrun_master.pipelines.gathering import gather
@@ -72,7 +73,7 @@ class PipelineRun:
         Raises:
             Fenced: another term has begun, or Redis has forgotten the pipeline.
         """
-        if self._leadership.recorded_end() is not None:
+        if recorded_end(self._registry, self._folder) is not None:
             return True
         self._has_checked = self._has_checked and not self.is_pending  # what is pending is tried again
         state, self._steps.is_pending = self._begun(), False
@@ -155,7 +156,7 @@ class PipelineRun:
                     return JobState.PROCESSING
                 return self._begun()
             case ended if ended.is_terminal:
-                self._leadership.check_end()
+                check_end(self._registry, self._folder)
         return state
 
     def _moved(self, to: JobState) -> JobState:

@@ -12,8 +12,9 @@ from parallelrun_core.service import failpoints
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.turns import wake, wakes
 from parallelrun_core.wire.masking import Mask
-from parallelrun_master.leadership import Leadership, common_setback
+from parallelrun_master.leadership import Leadership
 from parallelrun_master.pipelines.pipeline_run import PipelineRun
+from parallelrun_master.term_end import TermEnd
 from parallelrun_master.unreadable_job import fail_unreadable_job
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class PipelineTurn:
         self._record = record
         self._settings = settings
         self._leave = leave
-        self._leadership = Leadership(redis, folder, settings, Mask({}))
+        self._leadership = Leadership(redis, folder, settings)
 
     def resign(self) -> None:
         """End the turn soon, so that another master can take the next one. Safe in a signal handler."""
@@ -61,8 +62,9 @@ class PipelineTurn:
         if not leadership.acquire():
             return
         failpoints.reach("lead.acquired")
-        with leadership.ended_by_errors(self._fail_damaged, common_setback):
-            with leadership.renewed(self._leave):
+        term_end = TermEnd(self._redis, leadership, Mask({}))
+        with term_end.at_error(self._fail_damaged):
+            with term_end.at_hang(self._leave):
                 is_to_wait = self._go_on()
                 # In here: a beat after the pause has begun would be refused, as it is to be.
             if not is_to_wait:
