@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
 import msgspec
 
@@ -41,6 +41,18 @@ if TYPE_CHECKING:
 
 _FOR_GOOD: Final = ("EMPTY_INPUT", "JOB_DAMAGED")
 """Failures that a job keeps however often it goes on; another one may have better luck."""
+
+
+class _Decision(TypedDict, total=False):
+    """The fields of `StepRecord` that depend on what is decided."""
+
+    job: str
+    job_generation: int
+    retry_failed: bool
+    upon: dict[str, str]
+    key: str
+    why: str
+    is_failure: bool
 
 
 class Steps:
@@ -167,8 +179,8 @@ class Steps:
         has_failed = earlier.result is not None and earlier.result.state is JobState.FAILED
         return retries or (has_failed and self.spec.steps[name].type != "pipeline")
 
-    def _decide(self, name: str, action: Action, **decision: Any) -> StepRecord:
-        """Record a decision, whose other fields are those of `StepRecord`; returns the one that counts."""
+    def _decide(self, name: str, action: Action, **decision: Unpack[_Decision]) -> StepRecord:
+        """Record a decision; returns the one that counts."""
         self._check_turn()
         record = StepRecord(step=name, generation=self._generation, at=time.time(), action=action, **decision)
         return write_record(self._folder, record)
@@ -184,7 +196,7 @@ class Steps:
         for condition in step.conditions:
             if isinstance(condition.of, StepOutput):
                 truth_of(self._folder, condition.of, by_step)
-        values = self._known(step, by_step)
+        values = self._input_values(step, by_step)
         spec: JobSpec | PipelineSpec
         if step.type == "pipeline":
             spec = with_places(self.spec, step, with_items(step.pipeline_spec(values)))
@@ -204,7 +216,7 @@ class Steps:
             owner=parent.owner,
         )
 
-    def _known(self, step: Step, by_step: Mapping[str, StepStanding]) -> dict[str, Any]:
+    def _input_values(self, step: Step, by_step: Mapping[str, StepStanding]) -> dict[str, Any]:
         """The paths, and the values, of the inputs that other steps have made."""
         values: dict[str, Any] = {}
         for name, source in step.inputs_from.items():
