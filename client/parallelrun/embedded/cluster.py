@@ -145,7 +145,8 @@ class Cluster:
             self._port = self._reserved.getsockname()[1]
             deadline = time.monotonic() + READY_WITHIN_S
             self._redis_url = self._start_redis(self._supervisor, self._socket_folder, self._lock, deadline)
-            self._supervisor.start(self._services(self._redis_url))
+            # What a client imports takes as long as the template of services still needs.
+            self._supervisor.start(self._services(self._redis_url), meanwhile=lambda: self.client().close())
             self._wait_until_ready(self._supervisor, deadline)
         except BaseException:
             self.kill()

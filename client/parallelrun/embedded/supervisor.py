@@ -111,14 +111,18 @@ class Supervisor:
         self._thread = threading.Thread(target=self._run, name="supervisor", daemon=True)
         self._thread.start()
 
-    def start(self, services: Sequence[Service]) -> None:
+    def start(self, services: Sequence[Service], meanwhile: Callable[[], object] = lambda: None) -> None:
         """Start services; returns once each has a process.
+
+        Args:
+            meanwhile: called while they start.
 
         Raises:
             RuntimeError: this supervisor has been stopped.
         """
         event = _Event("start", services)
         self._events.put(event)
+        meanwhile()
         while not event.done.wait(_POLL_EVERY_S):
             if not self._thread.is_alive():
                 raise RuntimeError("this supervisor has been stopped")

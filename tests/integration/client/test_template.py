@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -150,3 +151,21 @@ def test_forked_services_and_their_template_end_with_the_owner(tmp_path: Path, s
     assert parent_of(supervisor, "a") in marked(f"MARK_OF_TEST={tmp_path}")
     supervisor.stop()
     assert marked(f"MARK_OF_TEST={tmp_path}") == []
+
+
+def test_an_owner_has_something_to_do_while_the_template_imports(tmp_path: Path) -> None:
+    mark, is_done = f"MARK_OF_TEST={tmp_path}", threading.Event()
+
+    def begin() -> BegunTemplate:
+        assert is_done.wait(60), "the owner waits instead"
+        return BegunTemplate.begin(mark)
+
+    (tmp_path / "program.py").write_text(PROGRAM)
+    supervisor = Supervisor(
+        logs=tmp_path, folder=tmp_path, mark=mark, scratch=tmp_path / "scratch", begin_template=begin
+    )
+    try:
+        supervisor.start([service(tmp_path, "one")], meanwhile=is_done.set)
+        assert line(supervisor, "one", "runs")
+    finally:
+        supervisor.kill()
