@@ -13,6 +13,7 @@ import queue
 import select
 import signal
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 
 _PR_SET_PDEATHSIG = 1
@@ -48,8 +49,8 @@ class StopSignal:
             with suppress(queue.Empty):
                 self._signals.get(timeout=timeout_s)
 
-    def wait_readable(self, fd: int, timeout_s: float) -> None:
-        """Return when the process is asked to end, when the descriptor is readable, or after a time.
+    def wait_readable(self, fds: Iterable[int], timeout_s: float) -> None:
+        """Return when the process is asked to end, when one of the descriptors is readable, or after a time.
 
         A process that is forked from this one calls `signal.set_wakeup_fd(-1)`, or its signals wake this one.
         """
@@ -59,7 +60,7 @@ class StopSignal:
             before = signal.set_wakeup_fd(wake_end, warn_on_full_buffer=False)
             try:
                 if not self.came:  # a signal that comes from now on is a byte in the pipe
-                    select.select([wake, fd], [], [], max(0.0, timeout_s))
+                    select.select([wake, *fds], [], [], max(0.0, timeout_s))
             finally:
                 signal.set_wakeup_fd(before)
         finally:

@@ -218,7 +218,9 @@ def main() -> None:
     with launch.quick_imports():
         for module in _SHARED:
             import_module(module)
-        import_module("parallelrun_core.spec").JobSpec.model_rebuild()  # else each service does, in memory of its own
+        # Else each service does these, in memory of its own.
+        import_module("parallelrun_core.spec").JobSpec.model_rebuild()
+        import_module("parallelrun_core.store.rq.workers").warm_up()
     if sum(1 for _ in Path("/proc/self/task").iterdir()) > 1:
         sys.exit("an imported module has started a thread, which forking would lose: services import for themselves")
     show_as(sys.orig_argv[: -len(sys.argv[1:])])

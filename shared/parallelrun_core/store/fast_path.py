@@ -8,6 +8,7 @@ the same answers and errors.
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -101,6 +102,12 @@ def send_directly(connection: Any, command: bytes) -> Any:
     if isinstance(answer, Exception):
         raise answer
     return answer
+
+
+def socket_of(connection: Any) -> socket.socket | None:
+    """Return the socket of a connection, to wait for it beside others; None: redis-py has none, or has it elsewhere."""
+    own_socket = getattr(connection, "_sock", None)
+    return own_socket if isinstance(own_socket, socket.socket) else None
 
 
 def send_through_redis_py(connection: Any, command: bytes) -> Any:

@@ -36,7 +36,7 @@ from parallelrun_core.store.rq import workers
 from parallelrun_core.store.rq.entries import EntryKind
 
 def wait_for_file(job_id):
-    while not Path(sys.argv[2]).exists():
+    while not Path(sys.argv[2]).exists() and not Path(f"{sys.argv[2]}.{job_id}").exists():
         time.sleep(0.01)
 
 workers._SPARE_S = 0.5
@@ -176,15 +176,20 @@ def wait_for_workers(supervisor: psutil.Popen, count: int, *, entries: int = 0) 
         time.sleep(0.01)  # who has forked a process is told; others have to look
 
 
-def test_rq_workers_are_as_many_as_have_something_to_do_and_a_spare_one(
-    redis: Redis, redis_url: str, tmp_path: Path
-) -> None:
+def test_rq_workers_are_as_many_as_have_something_to_do(redis: Redis, redis_url: str, tmp_path: Path) -> None:
     end = tmp_path / "end"
     entries = queue(redis, EntryKind("entries", "sleep"))
     with started(GROWING, redis_url, end) as supervisor:
         wait_for_workers(supervisor, 1)
         entries.enqueue("sleep", new_job_id())
-        wait_for_workers(supervisor, 2, entries=1)
+        wait_for_workers(supervisor, 1, entries=1)
+        wait_until(lambda: "blmove" in [client["cmd"] for client in redis.client_list()])  # the supervisor listens
+        assert len(supervisor.children()) == 1
+        second = new_job_id()
+        entries.enqueue("sleep", second)
+        wait_for_workers(supervisor, 2, entries=2)
+        (tmp_path / f"end.{second}").touch()
+        wait_for_workers(supervisor, 1, entries=1)
         for _ in range(4):
             entries.enqueue("sleep", new_job_id())
         wait_for_workers(supervisor, 3, entries=3)  # no more than it may have
@@ -193,7 +198,7 @@ def test_rq_workers_are_as_many_as_have_something_to_do_and_a_spare_one(
         assert not entries.count  # nothing was lost when the others ended
         end.unlink()
         entries.enqueue("sleep", new_job_id())
-        wait_for_workers(supervisor, 2, entries=1)
+        wait_for_workers(supervisor, 1, entries=1)
         supervisor.terminate()
         assert supervisor.wait(PATIENCE_S) == 0
 

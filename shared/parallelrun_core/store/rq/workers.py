@@ -2,8 +2,9 @@
 
 They are forked from a process that has imported everything, so a worker, and the process that it forks for each entry,
 starts within milliseconds, and with what the supervisor knows: the function that runs needs no settings from elsewhere.
-So there need be no more of them than have something to do, and a spare one. A process that has run its entry goes on
-with those that wait (`next_entries.py`).
+So there need be no more of them than have something to do, and one that listens while none has: if all have, the
+supervisor listens (`waiting_entry.py`). A process that has run its entry goes on with those that wait
+(`next_entries.py`).
 """
 
 from __future__ import annotations
@@ -25,12 +26,14 @@ from rq.executions import Execution
 from rq.job import Job
 from rq.registry import StartedJobRegistry
 from rq.serializers import JSONSerializer
+from rq.utils import now, utcformat, utcparse
 
 from parallelrun_core.service.process import StopSignal, die_with_parent
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store.connection import CONNECTION_ERRORS, connect
 from parallelrun_core.store.rq.entries import Entry, EntryKind, queue
 from parallelrun_core.store.rq.next_entries import RunningEntry, note_death, run_next_entries
+from parallelrun_core.store.rq.waiting_entry import WaitingEntry
 
 log = logger()
 
@@ -200,12 +203,18 @@ class RqWorkers:
     def _exchange(self) -> _Exchange:
         return _Exchange.create()
 
+    @cached_property
+    def _waiting_entry(self) -> WaitingEntry:
+        redis = connect(self._redis_url)
+        return WaitingEntry(redis, queue(redis, self._kind).key)
+
     def supervise(self, stop: StopSignal, check: Callable[[], object] | None = None) -> None:
         """Keep the workers running until the signal comes, and end them then.
 
         Args:
             check: called every second, while the workers run; asks Redis, and may raise one of `CONNECTION_ERRORS`.
         """
+        warm_up()
         redis = connect(self._redis_url)
         check_at = time.monotonic()
         while not stop.came:
@@ -221,9 +230,10 @@ class RqWorkers:
                     self.connected = False
                     log.warning("redis_away", error=str(error))
                 check_at = time.monotonic() + _CHECK_S
-            elif self.connected:  # a worker has begun or ended an entry
+            elif self.connected:  # a worker has begun or ended an entry, or one waits
                 self._start_missing()
-            stop.wait_readable(self._exchange.fd, check_at - time.monotonic())
+            waiting = self._waiting_entry.ask() if self.connected and self._may_need_more else ()
+            stop.wait_readable((self._exchange.fd, *waiting), check_at - time.monotonic())
         self.stop()
 
     def keep_running(self) -> None:
@@ -236,7 +246,7 @@ class RqWorkers:
                     log.warning("rq_worker_ended", pid=pid, exit_code=os.waitstatus_to_exitcode(status))
         self._start_missing()
         idle = [(since, pid) for pid, since in self._idle_since.items() if since is not None]
-        longest_s = time.monotonic() - min(idle)[0] if len(idle) > 1 else 0.0
+        longest_s = time.monotonic() - min(idle)[0] if idle and len(self._idle_since) > 1 else 0.0
         self._retiring = min(idle)[1] if longest_s > _SPARE_S else 0
         self._exchange.retire(self._retiring)
 
@@ -244,8 +254,13 @@ class RqWorkers:
         for pid, is_busy in self._exchange.reports():
             if pid in self._idle_since:
                 self._idle_since[pid] = None if is_busy else time.monotonic()
-        while len(self._idle_since) < self._count and not any(self._idle_since.values()):
+        while self._may_need_more and (not self._idle_since or self._waiting_entry.has_come()):
             self._idle_since[self._fork()] = time.monotonic()
+
+    @property
+    def _may_need_more(self) -> bool:
+        """Whether there may be one more worker, and none listens."""
+        return len(self._idle_since) < self._count and not any(self._idle_since.values())
 
     def _fork(self) -> int:
         pid = os.fork()
@@ -303,6 +318,11 @@ class RqWorkers:
             if not self._idle_since or left_s <= 0:
                 return
             signal.sigtimedwait({signal.SIGCHLD}, left_s)
+
+
+def warm_up() -> None:
+    """Make what RQ reads times with, in the process from which workers are forked: 5 ms and 2 MB in each of them."""
+    utcparse(utcformat(now()))
 
 
 def _signal(process: psutil.Process, number: int) -> None:
