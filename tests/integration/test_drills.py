@@ -39,6 +39,7 @@ FOLDERS = {
     "parallelrun_provisioner": "services/provisioner",
     "parallelrun_worker": "services/agent",
 }
+_SECRETS = "where the values of secrets come from (a folder of files; a vault)"
 KINDS = {
     "a table format": [
         "parallelrun_core/mltable/formats/moon.py",
@@ -47,6 +48,7 @@ KINDS = {
     ],
     "a kind of compute": ["parallelrun_core/computes/kinds/moon.py", "parallelrun_provisioner/engines/moon.py"],
     "a type of asset": ["parallelrun_core/assets/kinds/poem.py"],
+    _SECRETS: ["parallelrun_core/service/secret_sources/moon.py"],
     "what the adviser finds": ["parallelrun_core/adviser/findings/moon.py"],
     "a kind of trigger of schedules": ["parallelrun_core/schedules/triggers/spring_tide.py"],
     "a destination of ends of jobs, such as e-mail": ["parallelrun_master/destinations/bell.py"],
@@ -64,20 +66,7 @@ class MoonDatastore(S3Datastore):
     crater: str
 
 """
-_SECRETS = "parallelrun_core/service/secret_source.py"
-_SOURCES = '_SOURCES: Final = {"": _Source(_Folder)'
-_MOON_SECRETS = f"""
-class _Moon(_NoSecrets):
-    def __init__(self, place: str) -> None:
-        self._place = place
-
-    def read(self, name: str) -> bytes:
-        return f"{{name}} of {{self._place}}".encode()
-
-
-{_SOURCES}, "moon": _Source(_Moon, ("MOON_TOKEN",))"""
 EDITS = {
-    "where the values of secrets come from (a folder of files; a vault)": {_SECRETS: {_SOURCES: _MOON_SECRETS}},
     "a kind of object store, or a scheme of URLs": {_SCHEMES: {"SCHEMES: Final = {": _MOON_SCHEMES}},
     "a kind of datastore": {
         _DATASTORES: {
@@ -298,32 +287,85 @@ def test_a_kind_of_trigger_is_defined_due_told_in_words_and_known_to_azure_clien
     assert "`type: spring_tide`" in contract
 
 
-def test_another_source_of_secrets_reaches_services_deliveries_and_embedded_clusters(
-    edited: Callable[[str], Copy], tmp_path: Path
+def test_another_source_of_secrets_is_made_once_in_each_process_and_closed_there(
+    dropped: Callable[[str], Copy], tmp_path: Path
 ) -> None:
+    """A source with a token that runs out, and values that it keeps."""
     program = f"""
+import io
+import os
+import sys
+from contextlib import closing
 from pathlib import Path
-import msgspec
+from types import SimpleNamespace
 from parallelrun.embedded.services import ClusterLayout, cluster_services
-from parallelrun_agent.settings import AgentSettings
-from parallelrun_agent.workers.secrets import secret_values
-from parallelrun_core.spec.secrets import Secret
-from parallelrun_master.outbox.delivery import Order
+from parallelrun_core.computes.kinds.slurm import SlurmCompute
+from parallelrun_core.service.process_secrets import ProcessSecrets
+from parallelrun_master.outbox.delivery import Order, carry_out
 from parallelrun_master.settings import MasterSettings
+from tests.unit.agent.test_plans import template_of
 
-print(secret_values({{"A": Secret(file="a")}}, AgentSettings(node="n")))
-print(msgspec.json.decode(Order.of(MasterSettings(), [], 1.0), type=Order).secrets.read("b"))
+settings = MasterSettings(root=Path({str(tmp_path / "root")!r}))
+with closing(ProcessSecrets(settings.secrets_dir)) as secrets:
+    assert [secrets.read(name) for name in "aab"] == [b"a of moon://tycho"] * 2 + [b"b of moon://tycho"]
+    if not (pid := os.fork()):
+        secrets.read("a")
+        secrets.close()
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert secrets.read("b"), "of the token that this process has"
+sys.stdin = SimpleNamespace(buffer=io.BytesIO(Order.of(settings, [], 1.0)))
+carry_out(Order, lambda order, secrets: print(secrets.read("c")))
+print(pid)
 layout = ClusterLayout(home=Path({str(tmp_path)!r}))
 services = cluster_services(layout, redis_url="u", port=1, token="t", nodes=1, slots=1)
 print(*(service.name for service in services if "moon://tycho" in service.environment.values()))
 assert "moon" not in services[0].environment["PARALLELRUN_CLOSED_FOLDERS"]
+assert "MOON_TOKEN" not in dict(template_of(Path({str(tmp_path / "plan")!r}), "job_x", "anna").environment)
+SlurmCompute(name="far", type="slurm", max_instances=1, secrets_dir="moon://tycho")
 """
-    copy = edited("where the values of secrets come from (a folder of files; a vault)")
-    assert copy.run("-c", program, PARALLELRUN_SECRETS_DIR="moon://tycho").splitlines() == [
-        "{'A': 'a of moon://tycho'}", "b'b of moon://tycho'", "master node1 concatenator",
+    copy = dropped(_SECRETS)
+    log = tmp_path / "log"
+    moon = {"PARALLELRUN_SECRETS_DIR": "moon://tycho", "MOON_TOKEN": "t", "MOON_LOG": str(log)}
+    content, forked, services = copy.run("-c", program, **moon).splitlines()
+    assert (content, services) == ("b'c of moon://tycho'", "master node1 concatenator")
+    lines = [line.partition(" ") for line in log.read_text().splitlines()]
+    assert [text for pid, _, text in lines if pid == forked] == [
+        "source 2 got token 1", "source 2 asked for a", "source 2 gave back token 1",
     ]  # fmt: skip
-    hidden = "from parallelrun_agent.workers.inherited import _CREDENTIALS; print('MOON_TOKEN' in _CREDENTIALS)"
-    assert copy.run("-c", hidden).strip() == "True"
+    assert [text for pid, _, text in lines if pid != forked] == [
+        "source 1 got token 1", "source 1 asked for a", "source 1 asked for b", "source 1 gave back token 1",
+        "source 2 got token 1", "source 2 asked for c", "source 2 gave back token 1",
+    ]  # fmt: skip
+
+
+def test_the_workers_of_a_job_get_secrets_from_the_one_source_of_their_agent(
+    dropped: Callable[[str], Copy], tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    script = "import os\ndef run(mini_batch):\n    return [','.join(os.environ[name] for name in 'ABCD')]\n"
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "main.py").write_text(script)
+    (tmp_path / "data").mkdir()
+    for number in range(4):
+        (tmp_path / "data" / f"{number}.txt").touch()
+    job = {
+        "code": "src", "entry_script": "main.py", "inputs": {"data": {"path": "data"}}, "mini_batch_size": 1,
+        "secrets": {name: {"file": name.lower()} for name in "ABCD"},
+    }  # fmt: skip
+    (tmp_path / "job.yml").write_text(json.dumps(job))
+    moon = {"PARALLELRUN_SECRETS_DIR": "moon://tycho", "MOON_TOKEN": "t", "MOON_LOG": str(log)}
+    line = ("run", str(tmp_path / "job.yml"), "--processes", "2", "--output", str(tmp_path / "out"))
+    dropped(_SECRETS).command(*line, **moon)
+    row = ",".join(f"{name} of moon://tycho" for name in "abcd")
+    assert (tmp_path / "out" / "parallel_run_step.txt").read_text().splitlines() == [row] * 4
+    lines = [line.partition(" ") for line in log.read_text().splitlines()]
+    assert len({pid for pid, _, _ in lines}) == 1
+    texts = [text.removeprefix("source 1 ") for _, _, text in lines]
+    tokens = [text for text in texts if text.startswith("got token")]
+    assert tokens == [f"got token {number}" for number in range(1, len(tokens) + 1)]
+    assert (texts[0], texts[-1]) == ("got token 1", f"gave back token {len(tokens)}")
+    assert len(tokens) > 1, "a token is good for three of the four"
 
 
 def test_a_destination_is_told_of_the_ends_of_those_jobs_that_want_it(
@@ -343,6 +385,7 @@ from parallelrun_core.wire.states import JobState
 from parallelrun_master.destinations import deliveries, destinations_of
 from parallelrun_master.outbox.entries import enqueue, owed
 from parallelrun_master.settings import MasterSettings
+from tests.unit.agent.test_plans import template_of
 
 settings = MasterSettings(root=Path({str(tmp_path / "root")!r}), redis_url="redis://127.0.0.1:1")
 for job_id, tags in (("job_00000000000000000001", {{"bell": "on"}}), ("job_00000000000000000002", {{}})):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,8 @@ from parallelrun.models import Datastore
 from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.datastores.bound_secrets import BoundSecrets
 from parallelrun_core.datastores.document import datastore_catalog
-from parallelrun_core.service.secret_source import SETTING, secret_source, setting_in
+from parallelrun_core.service.process_secrets import ProcessSecrets
+from parallelrun_core.service.secret_sources import SETTING, setting_in
 from parallelrun_core.service.state_folder import state_folder
 
 
@@ -53,7 +56,15 @@ class OwnDatastores:
 def use() -> None:
     """Let this process know them, with their secrets: it looks at outputs in stores before a run starts."""
     with suppress(RuntimeError):
-        datastore_registry.use(state_folder(), secret_source(setting_in(os.environ).get(SETTING, "")))
+        datastore_registry.use(state_folder(), _secrets(setting_in(os.environ).get(SETTING, "")))
+
+
+@cache
+def _secrets(place: str) -> ProcessSecrets:
+    """Return the secrets of this process, which is its user's: runs come and go in it."""
+    secrets = ProcessSecrets(place)
+    atexit.register(secrets.close)
+    return secrets
 
 
 def give_to(root: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Final
 from parallelrun.embedded.redis_server import RedisServer
 from parallelrun.embedded.supervisor import Service
 from parallelrun_core.assets.site import VARIABLE as SITE
-from parallelrun_core.service import secret_source
+from parallelrun_core.service import secret_sources
 from parallelrun_core.storage.path_rule import EVERYWHERE
 from parallelrun_core.store.roles import Role
 
@@ -140,7 +140,7 @@ def cluster_services(
 
     def environment(role: Role) -> dict[str, str]:
         # In the environment, not among the arguments, which everybody on the machine can read.
-        secrets_setting = {} if role is Role.API else secret_source.setting_in(os.environ)
+        secrets_setting = {} if role is Role.API else secret_sources.setting_in(os.environ)
         return {
             **shared,
             **secrets_setting,
@@ -175,7 +175,7 @@ def _shared_environment(layout: ClusterLayout, redis_url: str, *, may_forget: bo
 
 
 def _api(layout: ClusterLayout, port: int, token: str, environment: Mapping[str, str]) -> Service:
-    folder_of_secrets = filter(secret_source.is_folder, secret_source.setting_in(os.environ).values())
+    folder_of_secrets = filter(secret_sources.is_folder, secret_sources.setting_in(os.environ).values())
     return _python(
         "api",
         *("parallelrun_api.main", "--host", "127.0.0.1", "--port", str(port)),

@@ -28,6 +28,7 @@ from parallelrun_agent.workers.local_folder import claim_folder
 from parallelrun_agent.workers.orphans import Orphans
 from parallelrun_agent.workers.survivors import end_survivors
 from parallelrun_agent.workers.templates import WorkerTemplates
+from parallelrun_core.service.secret_source import SecretSource
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store.connection import CONNECTION_ERRORS, server_run_id
 
@@ -43,7 +44,7 @@ _DRAIN_MARGIN_S = 5.0
 class Agent:
     """A node. After `stop()`, `run()` returns once everything is finished or returned."""
 
-    def __init__(self, settings: AgentSettings) -> None:
+    def __init__(self, settings: AgentSettings, secrets: SecretSource) -> None:
         if settings.uids:
             check_apart(settings.uids, settings.root)
         self._settings = settings
@@ -58,7 +59,7 @@ class Agent:
         self._templates = WorkerTemplates(
             self._loop, self._orphans, settled=self._look_for_work, is_on=settings.fork_workers
         )
-        context = NodeContext(self._loop, self._orphans, gpus, stage, python, permits, self._templates)
+        context = NodeContext(self._loop, self._orphans, gpus, stage, secrets, python, permits, self._templates)
         self._work = WorkFinder(self._link.redis, settings, context, self._jobs)
         self._heartbeats = Heartbeats(self._link.redis, settings, self._jobs, gpus.devices)
         self._is_stopping = False

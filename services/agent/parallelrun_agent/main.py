@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from contextlib import closing
 
 from parallelrun_agent.agent import Agent
 from parallelrun_agent.environments.image_python import NoPython
@@ -13,6 +14,8 @@ from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.hosting.health import serve_health
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.process import hide_memory
+from parallelrun_core.service.process_secrets import ProcessSecrets
+from parallelrun_core.service.secret_source import SecretSource
 from parallelrun_core.store.connection import without_password
 from parallelrun_core.store.fitness import EXIT_ALONE, wait_for_fit_redis
 
@@ -22,14 +25,19 @@ def main(argv: list[str] | None = None) -> None:
     hide_memory()
     settings = AgentSettings.from_command_line(argv)
     telemetry.configure("agent", log_format=settings.log_format)
-    datastore_registry.use(settings.root, settings.secrets)
     if settings.run_as:
         _become(settings.run_as)
     if settings.worker_uids:
         keep_to_closed_home()
+    with closing(ProcessSecrets(settings.secrets_dir)) as secrets:
+        datastore_registry.use(settings.root, secrets)
+        _run(settings, secrets)
+
+
+def _run(settings: AgentSettings, secrets: SecretSource) -> None:
     wait_for_fit_redis(settings, most_s=settings.alone_seconds)
     try:
-        agent = Agent(settings)
+        agent = Agent(settings, secrets)
     except (OSError, NoPython) as error:
         raise SystemExit(f"parallelrun-agent: {error}") from None
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -13,17 +13,19 @@ if TYPE_CHECKING:
     from parallelrun_agent.workers.gpus import GpuPool
     from parallelrun_agent.workers.orphans import Orphans
     from parallelrun_agent.workers.templates import WorkerTemplates
+    from parallelrun_core.service.secret_source import SecretSource
 
 
 @dataclass(frozen=True, slots=True)
 class NodeContext:
-    """The agent's event loop, the orphans of its workers, its GPUs, where it stages, the Python of its image, and the
-    permits and templates of its workers."""
+    """The agent's event loop, the orphans of its workers, its GPUs, where it stages, its secrets, the Python of its
+    image, and the permits and templates of its workers."""
 
     loop: EventLoop
     orphans: Orphans
     gpus: GpuPool
     stage: StagePlace
+    secrets: SecretSource
     python: ImagePython | None = None
     """None: workers use the agent's own."""
     permits: PermitServer | None = None

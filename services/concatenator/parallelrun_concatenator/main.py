@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from functools import partial
 from typing import Final
 
@@ -12,6 +13,8 @@ from parallelrun_core.hosting.health import serve_health
 from parallelrun_core.hosting.storage_totals import StorageTotals
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.process import StopSignal, hide_memory
+from parallelrun_core.service.process_secrets import ProcessSecrets
+from parallelrun_core.service.secret_source import SecretSource
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.shell_words import with_values
 from parallelrun_core.store.connection import without_password
@@ -29,12 +32,17 @@ def main(argv: list[str] | None = None) -> None:
     hide_memory()
     settings = ConcatenatorSettings.from_command_line(argv)
     telemetry.configure("concatenator", log_format=settings.log_format)
-    datastore_registry.use(settings.root, settings.secrets)  # RQ workers are forked from this process
+    with closing(ProcessSecrets(settings.secrets_dir)) as secrets:  # RQ workers are forked from this process
+        datastore_registry.use(settings.root, secrets)
+        _run(settings, secrets)
+    telemetry.logger().info("stopped")
+
+
+def _run(settings: ConcatenatorSettings, secrets: SecretSource) -> None:
     # Else each process that is forked for a job does it anew.
     JobSpec.model_rebuild()
     with_values("true", lambda kind, name: "")
     read_all()
-    log = telemetry.logger()
     wait_for_fit_redis(settings)
     stop, storage = StopSignal(), StorageTotals()
     workers = RqWorkers(
@@ -44,11 +52,11 @@ def main(argv: list[str] | None = None) -> None:
         settings.concatenators,
         listen_s=settings.leader_seconds,
         linger_s=_LINGER_S,
+        at_end=secrets.close,
     )
     serve_health(settings.health_port, ready=lambda: workers.connected, storage=storage.reading)
-    log.info("started", redis=without_password(settings.redis_url), root=str(settings.root))
+    telemetry.logger().info("started", redis=without_password(settings.redis_url), root=str(settings.root))
     workers.supervise(stop)
-    log.info("stopped")
 
 
 if __name__ == "__main__":

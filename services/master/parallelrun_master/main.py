@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
@@ -23,6 +23,7 @@ from parallelrun_core.intake.reopening import is_forgotten, queue_again
 from parallelrun_core.layout import job_ids, schedules_of
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.process import StopSignal, hide_memory
+from parallelrun_core.service.process_secrets import ProcessSecrets
 from parallelrun_core.store.connection import connect, without_password
 from parallelrun_core.store.fitness import wait_for_fit_redis
 from parallelrun_core.store.registry import Registry
@@ -39,6 +40,7 @@ from parallelrun_master.unreadable_job import fail_unreadable_job
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from parallelrun_core.service.secret_source import SecretSource
     from parallelrun_master.outbox.watch import Watch
     from parallelrun_master.schedules.firing import Firing
 
@@ -178,7 +180,13 @@ def main(argv: list[str] | None = None) -> None:
     hide_memory()
     settings = MasterSettings.from_command_line(argv)
     telemetry.configure("master", log_format=settings.log_format)
-    datastore_registry.use(settings.root, settings.secrets)  # leaders are forked from this process
+    with closing(ProcessSecrets(settings.secrets_dir)) as secrets:  # leaders are forked from this process
+        datastore_registry.use(settings.root, secrets)
+        _run(settings, secrets)
+    telemetry.logger().info("stopped")
+
+
+def _run(settings: MasterSettings, secrets: SecretSource) -> None:
     warm_up()
     wait_for_fit_redis(settings)
     stop, storage = StopSignal(), StorageTotals()
@@ -188,6 +196,7 @@ def main(argv: list[str] | None = None) -> None:
         storage.handed_over(partial(lead, settings)),
         settings.leaders,
         listen_s=settings.leader_seconds,
+        at_end=secrets.close,
     )
     telemetry.logger().info(
         "started", leaders=settings.leaders, redis=without_password(settings.redis_url), root=str(settings.root)
@@ -195,7 +204,6 @@ def main(argv: list[str] | None = None) -> None:
     _say_what_becomes_of_traces(settings)
     serve_health(settings.health_port, ready=lambda: workers.connected, storage=storage.reading)
     workers.supervise(stop, Master(settings).check)
-    telemetry.logger().info("stopped")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,8 @@ from parallelrun_core.datastores.credentials import Found, read_credentials
 from parallelrun_core.datastores.definition import OF_DATASTORES, Datastore
 from parallelrun_core.datastores.document import DatastoreCatalog, datastore_catalog
 from parallelrun_core.errors import ParallelRunError
-from parallelrun_core.service.secret_source import SecretSource, SecretUnusable, secret_source
+from parallelrun_core.service.process_secrets import ProcessSecrets
+from parallelrun_core.service.secret_source import SecretSource, SecretUnusable
 
 _FRESH_S: Final = 2.0
 """How long what was read is used without asking whether it has changed."""
@@ -58,7 +59,7 @@ def use(root: Path, secrets: SecretSource | None = None) -> None:
         root: the cluster's root folder.
         secrets: has the credentials of datastores; None: this process has none of them.
     """
-    _PLACES[:] = [_Place(datastore_catalog(root), BoundSecrets(root), secrets or secret_source(""))]
+    _PLACES[:] = [_Place(datastore_catalog(root), BoundSecrets(root), secrets or ProcessSecrets(""))]
     _READ.clear()
 
 

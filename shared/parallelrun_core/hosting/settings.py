@@ -18,7 +18,7 @@ from pydantic_settings import BaseSettings, CliSettingsSource, SettingsConfigDic
 
 from parallelrun_core.described import descriptions
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.service.secret_source import SecretSource, absolute, checked, secret_source
+from parallelrun_core.service.secret_sources import absolute, checked
 from parallelrun_core.wire.leasing import LEADER_S, LEASE_S
 
 if TYPE_CHECKING:
@@ -185,8 +185,3 @@ class ReadsStores(ServiceSettings):
     @classmethod
     def _whole(cls, value: str) -> str:
         return absolute(checked(value))
-
-    @property
-    def secrets(self) -> SecretSource:
-        """Return where this service has the values of secrets from."""
-        return secret_source(self.secrets_dir)

@@ -81,7 +81,12 @@ def note_and_wait(job_id):
     while not stopped and not Path(f"{sys.argv[2]}.{job_id}").exists():
         time.sleep(0.01)
 
-RqWorkers(sys.argv[1], EntryKind("entries", "sleep"), note_and_wait, 1, listen_s=1).supervise(StopSignal())
+def note_end():
+    with open(sys.argv[2] + ".ended", "a") as ended:
+        ended.write(f"{os.getpid()}\\n")
+
+workers = RqWorkers(sys.argv[1], EntryKind("entries", "sleep"), note_and_wait, 1, listen_s=1, at_end=note_end)
+workers.supervise(StopSignal())
 """
 
 
@@ -234,7 +239,8 @@ def test_a_process_goes_on_with_the_entries_that_wait(redis: Redis, redis_url: s
         supervisor.terminate()
         assert supervisor.wait(PATIENCE_S) == 0
     assert [job_id for _, job_id in ran(tmp_path)] == job_ids
-    assert len({pid for pid, _ in ran(tmp_path)}) == 1
+    assert {str(pid) for pid, _ in ran(tmp_path)} == set((ended := tmp_path / "entry.ended").read_text().split())
+    assert len(ended.read_text().splitlines()) == 1
     assert not redis.keys("rq:job:*") + redis.keys("rq:executions:*")
 
 

@@ -14,7 +14,7 @@ from parallelrun.doctor import stores
 from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.datastores.document import datastore_catalog, read_definition
 from parallelrun_core.errors import Conflict
-from parallelrun_core.service.secret_source import secret_source
+from parallelrun_core.service.process_secrets import ProcessSecrets
 from parallelrun_core.storage.objects import ObjectStorage, clients
 from parallelrun_core.storage.objects.environment import NoCredentials
 from parallelrun_core.storage.objects.trouble import NotAllowed
@@ -40,7 +40,7 @@ class Node:
         self.secrets = home / "secrets"
         (self.secrets / "datastores").mkdir(parents=True)
         self.secrets.chmod(0o700)
-        datastore_registry.use(home, secret_source(str(self.secrets)))
+        datastore_registry.use(home, ProcessSecrets(str(self.secrets)))
 
     def put_secret(self, key: str = KEY, secret: str = SECRET) -> None:
         text = f"access_key_id: {key}\nsecret_access_key: {secret}\n"
@@ -230,7 +230,7 @@ def test_datastores_of_azure_and_google_are_as_those_of_s3(
     (secrets / "datastores").mkdir(parents=True)
     secrets.chmod(0o700)
     (secrets / "datastores" / "key").write_text(f"account_key: {ACCOUNT_KEY}\n")
-    datastore_registry.use(tmp_path, secret_source(str(secrets)))
+    datastore_registry.use(tmp_path, ProcessSecrets(str(secrets)))
     given: dict[str, object] = {"type": kind, "prefix": bucket.prefix}
     if kind == "gcs":
         given |= {"bucket": BUCKET, "endpoint": server.url, "anonymous": True}

@@ -25,6 +25,7 @@ from parallelrun_core.code import snapshots
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord, Reopening
 from parallelrun_core.layout import code_store
+from parallelrun_core.service.process_secrets import ProcessSecrets
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.agent_queue import AgentQueue
 from parallelrun_core.wire.leasing import MAX_REPORTS, Mode, Turn, TurnReports
@@ -62,7 +63,7 @@ class Node:
         settings = AgentSettings(
             root=root, work_dir=root / "work", node="node", slots=slots, lease_seconds=600, sync=False
         )
-        node = NodeContext(self.loop, Orphans(), GpuPool([]), StagePlace(root / "cache", 0))
+        node = NodeContext(self.loop, Orphans(), GpuPool([]), StagePlace(root / "cache", 0), ProcessSecrets(""))
         self._parts = (redis, folder, settings, node)
         self.job = join_job(*self._parts)
         self.job.turn(time.monotonic())

@@ -16,8 +16,11 @@ from parallelrun_agent.workers.template_process import TemplateKey
 from parallelrun_core.assets.catalog import Catalog
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
+from parallelrun_core.service.process_secrets import ProcessSecrets
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.tracing.context import SpanContext
+
+NO_SECRETS = ProcessSecrets("")
 
 
 @pytest.fixture
@@ -31,7 +34,7 @@ def plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PlanMaker:
     })  # fmt: skip
     job = JobRecord(job_id="job_x", submitted=1.0, code="c" * 64, spec=spec.model_dump(mode="json"))
     settings = AgentSettings(root=tmp_path, work_dir=tmp_path / "work", node="node")
-    return PlanMaker(JobFolder(tmp_path, "job_x"), job, spec, settings, GpuPool([]))
+    return PlanMaker(JobFolder(tmp_path, "job_x"), job, spec, settings, GpuPool([]), secrets=NO_SECRETS)
 
 
 def test_a_plan_has_the_users_settings_and_none_of_our_secrets(plans: PlanMaker, tmp_path: Path) -> None:
@@ -68,7 +71,7 @@ def test_the_folder_of_the_output_has_the_rows_or_is_the_only_one(
     job = JobRecord(job_id="job_x", submitted=1.0, code="c" * 64, spec=spec.model_dump(mode="json"))
     settings = AgentSettings(root=tmp_path, work_dir=tmp_path / "work", node="node")
     folder = JobFolder(tmp_path, "job_x")
-    plan = PlanMaker(folder, job, spec, settings, GpuPool([])).next_plan("node-1")
+    plan = PlanMaker(folder, job, spec, settings, GpuPool([]), secrets=NO_SECRETS).next_plan("node-1")
     assert plan.config.output_dir == plan.config.argv[plan.config.argv.index("--output") + 1]
     assert plan.environment["AZUREML_BI_OUTPUT_PATH"] == plan.config.output_dir
     assert plan.environment["AZUREML_BI_OUTPUT_PATH"] == str(folder.path / where)
@@ -89,7 +92,8 @@ def test_a_script_is_told_of_its_own_trace_and_of_no_credentials(
     document = spec.model_dump(mode="json")
     job = JobRecord(job_id="job_x", submitted=1.0, code="c" * 64, spec=document, traceparent=given)
     settings = AgentSettings(root=tmp_path, work_dir=tmp_path / "work", node="node", pass_credentials=passes)
-    plan = PlanMaker(JobFolder(tmp_path, "job_x"), job, spec, settings, GpuPool([])).next_plan("node-1")
+    folder = JobFolder(tmp_path, "job_x")
+    plan = PlanMaker(folder, job, spec, settings, GpuPool([]), secrets=NO_SECRETS).next_plan("node-1")
 
     told = SpanContext.parse(plan.environment["TRACEPARENT"])
     assert told is not None
@@ -129,7 +133,7 @@ def plans_for(tmp_path: Path, inputs: dict[str, Any], *, code: str = "") -> Plan
     folder = JobFolder(tmp_path, "job_x")
     folder.code(job).mkdir(parents=True)
     (folder.code(job) / "score.py").write_text(code)
-    return PlanMaker(folder, job, spec, settings, GpuPool([]))
+    return PlanMaker(folder, job, spec, settings, GpuPool([]), secrets=NO_SECRETS)
 
 
 @pytest.mark.parametrize("is_alone", [True, False])
@@ -205,7 +209,8 @@ def template_of(folder: Path, job_id: str, owner: str, **fields: Any) -> Templat
     spec = JobSpec.parse({"entry_script": "score.py", "inputs": "/in", **fields})
     record = JobRecord(job_id=job_id, submitted=1.0, code="c" * 64, spec=spec.model_dump(mode="json"), owner=owner)
     settings = AgentSettings(root=folder, work_dir=folder / "work", node="node")
-    plan = PlanMaker(JobFolder(folder, job_id), record, spec, settings, GpuPool(["0", "1"])).next_plan("node-1")
+    gpus = GpuPool(["0", "1"])
+    plan = PlanMaker(JobFolder(folder, job_id), record, spec, settings, gpus, secrets=NO_SECRETS).next_plan("node-1")
     assert plan.template is not None
     own = {name: plan.environment[name] for name in plan.own_variables}
     assert own == plan.own_variables

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.workers.secrets import SecretMissing, secret_values
+from parallelrun_core.service.process_secrets import ProcessSecrets
 from parallelrun_core.spec.secrets import Secret
 
 
@@ -26,8 +28,8 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def settings(folder: Path | None) -> AgentSettings:
-    return AgentSettings(node="node-a", secrets_dir=str(folder or ""))
+def values(secrets: Mapping[str, Secret], folder: Path | None) -> dict[str, str]:
+    return secret_values(secrets, AgentSettings(node="node-a"), ProcessSecrets(str(folder or "")))
 
 
 def test_values_come_from_the_agents_environment_and_from_its_folder(
@@ -35,7 +37,7 @@ def test_values_come_from_the_agents_environment_and_from_its_folder(
 ) -> None:
     monkeypatch.setenv("PARALLELRUN_SECRET_NAME", " as it is ")
     secrets = {"A": Secret(env="NAME"), "B": Secret(file="below/key")}
-    assert secret_values(secrets, settings(folder)) == {"A": " as it is ", "B": "line one\nline two"}
+    assert values(secrets, folder) == {"A": " as it is ", "B": "line one\nline two"}
 
 
 @pytest.mark.parametrize(
@@ -55,13 +57,13 @@ def test_values_come_from_the_agents_environment_and_from_its_folder(
 )
 def test_what_is_not_there_or_cannot_be_one_is_named_with_its_node(folder: Path, secret: Secret, reason: str) -> None:
     with pytest.raises(SecretMissing, match=reason):
-        secret_values({"KEY": secret}, settings(folder))
+        values({"KEY": secret}, folder)
 
 
 def test_a_folder_that_others_can_enter_is_not_used(folder: Path) -> None:
     folder.chmod(0o750)
     with pytest.raises(SecretMissing, match="chmod 700"):
-        secret_values({"KEY": Secret(file="below/key")}, settings(folder))
+        values({"KEY": Secret(file="below/key")}, folder)
 
 
 @pytest.mark.parametrize(
@@ -69,4 +71,4 @@ def test_a_folder_that_others_can_enter_is_not_used(folder: Path) -> None:
 )
 def test_a_node_without_a_folder_says_so(where: Path | None, advice: str) -> None:
     with pytest.raises(SecretMissing, match=advice):
-        secret_values({"KEY": Secret(file="below/key")}, settings(where))
+        values({"KEY": Secret(file="below/key")}, where)

@@ -28,6 +28,7 @@ from parallelrun_agent.workers.orphans import Orphans
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.ids import new_job_id
+from parallelrun_core.service.process_secrets import ProcessSecrets
 from parallelrun_core.spec import Environment, JobSpec
 
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can act as another user")
@@ -257,7 +258,7 @@ def test_an_existing_output_that_is_closed_to_workers_is_named_in_the_log(
     user = settings.worker_user("job_x")
     folder = JobFolder(place / "root", "job_x")
     folder.create(record)
-    plans.PlanMaker(folder, record, spec, settings, GpuPool([])).next_plan("session")
+    plans.PlanMaker(folder, record, spec, settings, GpuPool([]), secrets=ProcessSecrets("")).next_plan("session")
     closed = {"job_id": "job_x", "folder": str(place / "closed"), "user": user.uid}
     assert {"output_closed_to_workers": closed} in logged
     assert str(place / "new") not in str(logged)

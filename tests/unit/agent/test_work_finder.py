@@ -28,6 +28,7 @@ from parallelrun_core.errors import NotFound
 from parallelrun_core.folder import unreadable
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
+from parallelrun_core.service.process_secrets import ProcessSecrets
 from parallelrun_core.store.registry import ActiveJob, Registry
 from parallelrun_core.wire.states import JobState
 from tests.unit.core.factories import open_descriptors
@@ -45,7 +46,7 @@ def first_to_join(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def finder_of(root: Path, *, jobs: dict[str, Any] | None = None, **settings: Any) -> WorkFinder:
     all_settings = AgentSettings(root=root, work_dir=root / "work", cache_dir=root / "cache", gpus=0, **settings)
-    context = NodeContext(Mock(), Orphans(), GpuPool([]), StagePlace(root / "cache", 0))
+    context = NodeContext(Mock(), Orphans(), GpuPool([]), StagePlace(root / "cache", 0), ProcessSecrets(""))
     return WorkFinder(Redis(), all_settings, context, {} if jobs is None else jobs)  # it connects when it is used
 
 

@@ -16,6 +16,7 @@ from parallelrun_agent.workers.plans import PlanMaker, WorkerPlan
 from parallelrun_agent.workers.processes import WorkerProcesses
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
+from parallelrun_core.service.process_secrets import ProcessSecrets
 from parallelrun_core.spec import JobSpec
 
 
@@ -36,7 +37,7 @@ def test_a_worker_that_cannot_be_started_takes_no_gpu_with_it(
     record = JobRecord(job_id=folder.job_id, submitted=1.0, code="c", spec={})
     settings = AgentSettings(root=tmp_path, work_dir=tmp_path / "work", node="n1")
     pool = GpuPool(["0", "1"])
-    plans = PlanMaker(folder, record, spec, settings, pool)
+    plans = PlanMaker(folder, record, spec, settings, pool, secrets=ProcessSecrets(""))
     machine = Mock()
     of_session = WorkerProcesses(
         "n1-00000000", plans, Mock(), committer=Mock(), reports=Mock(), events=nullcontext(machine)

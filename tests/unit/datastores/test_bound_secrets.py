@@ -13,7 +13,7 @@ from parallelrun_core.datastores.bound_secrets import BoundSecrets
 from parallelrun_core.datastores.definition import Datastore
 from parallelrun_core.datastores.document import datastore_catalog, read_definition
 from parallelrun_core.errors import CorruptLog, InvalidInput
-from parallelrun_core.service.secret_source import secret_source
+from parallelrun_core.service.process_secrets import ProcessSecrets
 
 S3: dict[str, object] = {
     "type": "s3", "bucket": "images", "endpoint": "https://minio.example.com", "credentials": {"secret": "key"}
@@ -123,7 +123,7 @@ def secrets(tmp_path: Path) -> Iterator[Path]:
     (folder / "datastores").mkdir(parents=True)
     folder.chmod(0o700)
     (folder / "datastores" / "key").write_text("access_key_id: a\nsecret_access_key: b\n")
-    datastore_registry.use(tmp_path, secret_source(str(folder)))
+    datastore_registry.use(tmp_path, ProcessSecrets(str(folder)))
     yield folder
     datastore_registry._PLACES.clear()
 

@@ -17,8 +17,9 @@ from parallelrun_core.datastores.credentials import AccountKey, Keys, Sas, Servi
 from parallelrun_core.datastores.document import DatastoreCatalog, datastore_catalog, read_definition
 from parallelrun_core.errors import CorruptLog, NotFound
 from parallelrun_core.hosting.settings import ReadsStores
-from parallelrun_core.service import secret_source as secret_source_module
-from parallelrun_core.service.secret_source import secret_source
+from parallelrun_core.service.process_secrets import ProcessSecrets
+from parallelrun_core.service.secret_source import SecretSource
+from parallelrun_core.service.secret_sources import folder as folder_module
 
 CANARY = "canary-0123456789"
 S3 = {"type": "s3", "bucket": "abc", "credentials": {"secret": "key"}}
@@ -38,7 +39,7 @@ def secrets(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def told(tmp_path: Path, secrets: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DatastoreCatalog]:
     monkeypatch.setattr(datastore_registry, "_FRESH_S", 0)
-    datastore_registry.use(tmp_path, secret_source(str(secrets)))
+    datastore_registry.use(tmp_path, ProcessSecrets(str(secrets)))
     yield datastore_catalog(tmp_path)
     datastore_registry._PLACES.clear()
 
@@ -127,7 +128,7 @@ def test_a_secret_that_cannot_be_read_is_told_as_that(
     told.define(read_definition(S3, name="d"))
     (secrets / "datastores" / "key").write_text(KEYS)
     with monkeypatch.context() as patched:
-        patched.setattr(secret_source_module, "os", SimpleNamespace(**(vars(os) | {"read": fail})))
+        patched.setattr(folder_module, "os", SimpleNamespace(**(vars(os) | {"read": fail})))
         with pytest.raises(datastore_registry.DatastoreUnusable, match="key can't be read: Input/output error"):
             datastore_registry.known("d")
 
@@ -137,7 +138,7 @@ def test_the_stamp_of_a_secret_is_not_that_of_what_a_link_leads_to(secrets: Path
     elsewhere = secrets / "elsewhere"
     elsewhere.write_text("a")
     (secrets / "datastores" / "key").symlink_to(elsewhere)
-    source = secret_source(str(secrets))
+    source = ProcessSecrets(str(secrets))
     before = source.stamp("datastores/key")
     elsewhere.write_text("another one")
     assert source.stamp("datastores/key") == before
@@ -149,10 +150,11 @@ def test_a_source_of_an_unknown_scheme_is_refused_when_a_service_starts(tmp_path
     assert ReadsStores.from_command_line(["--secrets-dir", str(tmp_path)]).secrets_dir == str(tmp_path)
 
 
-class Rotating:
+class Rotating(SecretSource):
     """A source of secrets that is no folder: each content stays until it is replaced."""
 
     def __init__(self) -> None:
+        super().__init__("")
         self.contents: dict[str, bytes] = {}
         self.reads = 0
 

@@ -16,6 +16,7 @@ from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.layout import outbox_of
+from parallelrun_core.service.process_secrets import ProcessSecrets
 from parallelrun_core.spec.notify import checked_url
 from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.progress import Progress
@@ -201,7 +202,8 @@ class Ended:
 
     def deliver(self, now: float = 100.0, secrets_dir: Path | None = None) -> None:
         settings = MasterSettings(root=self.root, secrets_dir=str(secrets_dir or ""), notify_allow=LOOPBACK)
-        NoticeDelivery(msgspec.json.decode(order_of(settings, [self.name], now), type=NoticeOrder)).run()
+        order = msgspec.json.decode(order_of(settings, [self.name], now), type=NoticeOrder)
+        NoticeDelivery(order, ProcessSecrets(order.secrets_dir)).run()
 
     @property
     def said(self) -> str:

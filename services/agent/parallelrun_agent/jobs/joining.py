@@ -120,7 +120,7 @@ class _Joining:
         stage = JobStage(folder, self.spec, user, node)
         opened.callback(stage.close)
         plans = PlanMaker(
-            folder, self.record, self.spec, settings, node.gpus,
+            folder, self.record, self.spec, settings, node.gpus, secrets=node.secrets,
             python=python, paths=stage.paths, tracking=lambda: tracking.variables,
             open_permits=node.permits.open if node.permits else None,
         )  # fmt: skip

@@ -28,6 +28,7 @@ from parallelrun_core.folder.job_span import variables_of
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.folder.unreadable import UNREADABLE
 from parallelrun_core.layout import Logs
+from parallelrun_core.service.secret_source import SecretSource
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.arguments import engine_arguments, input_arguments
@@ -102,6 +103,7 @@ class PlanMaker:
         settings: AgentSettings,
         gpus: GpuPool,
         *,
+        secrets: SecretSource,
         python: JobPython | None = None,
         paths: Callable[[], Mapping[str, str]] = dict,
         tracking: Callable[[], Mapping[str, str]] = dict,
@@ -112,6 +114,7 @@ class PlanMaker:
         self._paths = paths
         self._tracking = tracking
         self._open_permits = open_permits if spec.rate_limits else None
+        self._secrets = secrets
         self._gpus = gpus
         self._folder = folder
         self._spec = spec
@@ -130,13 +133,6 @@ class PlanMaker:
         self._workers = gpus.workers(spec.max_concurrency_per_instance, settings.slots, spec.gpus_of_worker)
         self.outputs = OutputPlaces(folder, spec, self._local)
         """Where the workers write."""
-        self._output_settings = {
-            "format": row_format(folder.output_file(spec), header=spec.append_row_dataframe_header),
-            "separator": spec.append_row_separator,
-            "safe": spec.append_row_safe_output,
-            "columns": spec.append_row_columns,
-            "objects": spec.append_row_objects,
-        }
         self._record = record
         self._environment = self._make_environment()
         self._of_job = {"AZUREML_RUN_ID": folder.job_id, **self._trace()}
@@ -228,7 +224,7 @@ class PlanMaker:
         Raises:
             SecretMissing: the node lacks a secret of the job.
         """
-        secrets = secret_values(self._spec.secrets, self._settings)
+        secrets = secret_values(self._spec.secrets, self._settings, self._secrets)
         variables = self._spec.variables(secrets)
         self.mask.add([*secrets.values(), *variables.values()] if secrets else ())
         self._prepare()
@@ -279,7 +275,7 @@ class PlanMaker:
             SecretMissing: the node lacks a secret of the job.
         """
         self._prepare()
-        return self._template(self._spec.variables(secret_values(self._spec.secrets, self._settings)))
+        return self._template(self._spec.variables(secret_values(self._spec.secrets, self._settings, self._secrets)))
 
     def _template(self, variables: dict[str, str]) -> TemplateKey | None:
         """Return the key of the template for a worker with these variables of the user's."""
@@ -311,7 +307,7 @@ class PlanMaker:
             argv=[] if spec.command else self._make_argv(spec, outputs, secrets),
             inputs=str(self._folder.layout.inputs),
             schemas=[str(self._folder.layout.schema(number)) for number in range(len(self._spec.input_data))],
-            output=self._output_settings,
+            output=_output_settings(self._folder, spec),
             logs=str(logs.path),
             output_dir=outputs.main,
             uploaded=outputs.live,
@@ -359,6 +355,16 @@ class PlanMaker:
         with suppress(OSError):
             Logs(self._folder.logs).script_files(self._node).rmdir()
         throw_away(self._local, self._local.parent, self._user)
+
+
+def _output_settings(folder: JobFolder, spec: JobSpec) -> dict[str, Any]:
+    return {
+        "format": row_format(folder.output_file(spec), header=spec.append_row_dataframe_header),
+        "separator": spec.append_row_separator,
+        "safe": spec.append_row_safe_output,
+        "columns": spec.append_row_columns,
+        "objects": spec.append_row_objects,
+    }
 
 
 def take_over_memory(earlier: Path, folder: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from parallelrun_agent.settings import SECRET_PREFIX, AgentSettings
 from parallelrun_core.errors import ParallelRunError
-from parallelrun_core.service.secret_source import MAX_BYTES, SecretUnusable
+from parallelrun_core.service.secret_source import MAX_BYTES, SecretSource, SecretUnusable
 from parallelrun_core.spec.secrets import Secret
 
 
@@ -14,14 +14,16 @@ class SecretMissing(ParallelRunError):
     """A job refers to a secret that this node doesn't have."""
 
 
-def secret_values(secrets: Mapping[str, Secret], settings: AgentSettings) -> dict[str, str]:
+def secret_values(secrets: Mapping[str, Secret], settings: AgentSettings, source: SecretSource) -> dict[str, str]:
     """The value of each secret on this node, as it is now. A line break at the end of a file doesn't count.
 
     Raises:
         SecretMissing: one is not here, or is not safe; says what to do.
     """
     return {
-        name: _of_environment(name, secret.env, settings) if secret.env else _of_file(name, secret.file, settings)
+        name: _of_environment(name, secret.env, settings)
+        if secret.env
+        else _of_file(name, secret.file, settings.node, source)
         for name, secret in secrets.items()
     }
 
@@ -34,16 +36,16 @@ def _of_environment(name: str, variable: str, settings: AgentSettings) -> str:
     return value
 
 
-def _of_file(name: str, file: str, settings: AgentSettings) -> str:
+def _of_file(name: str, file: str, node: str, source: SecretSource) -> str:
     try:
-        data = settings.secrets.read(file)
+        data = source.read(file)
     except SecretUnusable as error:
-        raise SecretMissing(f"Secret {name} isn't on node {settings.node}: {error}.") from error
+        raise SecretMissing(f"Secret {name} isn't on node {node}: {error}.") from error
     try:
         value = data.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
         value = ""
     if not value or len(data) > MAX_BYTES or "\0" in value:
         limit = f"a text in UTF-8 of at most {MAX_BYTES:,} bytes, not empty and without NUL"
-        raise SecretMissing(f"Secret {name} on node {settings.node}: {file} must be {limit}.")
+        raise SecretMissing(f"Secret {name} on node {node}: {file} must be {limit}.")
     return value

@@ -6,7 +6,7 @@ import secrets
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -19,10 +19,11 @@ from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.process import die_with_parent
-from parallelrun_core.service.secret_source import SecretSource, secret_source
+from parallelrun_core.service.process_secrets import ProcessSecrets
 from parallelrun_master.outbox.entries import OutboxEntry, job_of, taken
 
 if TYPE_CHECKING:
+    from parallelrun_core.service.secret_source import SecretSource
     from parallelrun_master.settings import MasterSettings
 
 _UNTIL_ENDED_S: Final = 2.0
@@ -54,21 +55,21 @@ class Order(msgspec.Struct, kw_only=True, frozen=True):
         )  # fmt: skip
         return msgspec.json.encode(order)
 
-    @property
-    def secrets(self) -> SecretSource:
-        """Return the secrets of the master, such as keys that sign and passwords of servers."""
-        return secret_source(self.secrets_dir)
-
 
 _Order = TypeVar("_Order", bound=Order)
 
 
-def carry_out(kind: type[_Order], deliver: Callable[[_Order], None]) -> None:
-    """Read the order that is on stdin, and deliver what it names."""
+def carry_out(kind: type[_Order], deliver: Callable[[_Order, SecretSource], None]) -> None:
+    """Read the order that is on stdin, and deliver what it names.
+
+    Args:
+        deliver: gets the secrets of the master as well, such as keys that sign and passwords of servers.
+    """
     die_with_parent()
     order = msgspec.json.decode(sys.stdin.buffer.read(), type=kind)
     telemetry.configure("master", log_format=order.log_format)
-    deliver(order)
+    with closing(ProcessSecrets(order.secrets_dir)) as secrets_of_master:
+        deliver(order, secrets_of_master)
 
 
 class Clock:

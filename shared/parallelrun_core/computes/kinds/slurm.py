@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import Field, StrictInt, StrictStr, field_validator, model_validator
 
 from parallelrun_core.computes import definition
+from parallelrun_core.service.secret_sources import checked
 
 LEAVES_BEFORE_S: Final = 120
 """A node whose time is limited is told to leave so long before its end: Slurm may do that up to a minute earlier."""
@@ -16,6 +17,7 @@ _LEAST_WALLTIME_S: Final = 300
 _NAMES: Final = r"^[A-Za-z0-9_.:@+-]+(,[A-Za-z0-9_.:@+-]+)*$"
 _CONSTRAINT: Final = r"^[A-Za-z0-9_.:&|*()\[\],=+-]+$"
 _FOLDER: Final = r"^/[^\x00-\x1f\x7f]*$"
+_SECRETS: Final = r"^([A-Za-z][A-Za-z0-9+.-]*:/)?/[^\x00-\x1f\x7f]*$"
 _PYTHON: Final = r"^/([^\x00-\x1f\x7f]*/)?python[0-9.]*$"
 _FILE: Final = "/[A-Za-z0-9%/._+~-]*"
 _REDIS: Final = (
@@ -73,10 +75,12 @@ class SlurmCompute(definition.Compute):
     """A folder of a node's own disk, below which its workers' folders are; that for temporary files when not set."""
     cache_dir: str = Field(default="", max_length=4096, pattern=f"{_FOLDER}|^$")
     """A folder for the environments of jobs; in the user's home when not set."""
-    secrets_dir: str = Field(default="", max_length=4096, pattern=f"{_FOLDER}|^$")
-    """The folder with the secrets of jobs and datastores, as nodes see it."""
+    secrets_dir: str = Field(default="", max_length=4096, pattern=f"{_SECRETS}|^$")
+    """The folder with the secrets of jobs and datastores, as nodes see it, or the URL of another source of them."""
     redis_url: str = Field(default="", max_length=1024, pattern=_REDIS, examples=["rediss://login:6380/0"])
     """Redis as nodes reach it, without a password; as the provisioner does when not set."""
+
+    _is_of_a_source = field_validator("secrets_dir")(checked)
 
     @field_validator("walltime")
     @classmethod

@@ -94,7 +94,8 @@ class _Worker(Worker):
     """An RQ worker that runs one function only, and soon notices when Redis is back or its connection is dead."""
 
     exchange: _Exchange
-    """Set once, before it works: RQ's constructor takes no more arguments. So are the other two."""
+    """Set once, before it works: RQ's constructor takes no more arguments. So are the other three."""
+    at_end: Callable[[], object]
     running: RunningEntry
     linger_s: int
     max_connection_wait_time = 1.0
@@ -127,9 +128,12 @@ class _Worker(Worker):
     def perform_job(self, job: Job, queue: Queue, execution: Execution) -> bool:
         """Run an entry, in the process that was forked for it, and then those that wait."""
         since = time.monotonic()
-        is_done = super().perform_job(job, queue, execution)
-        if is_done:
-            run_next_entries(queue, self.running, since, self.linger_s, worker=self.name)
+        try:
+            is_done = super().perform_job(job, queue, execution)
+            if is_done:
+                run_next_entries(queue, self.running, since, self.linger_s, worker=self.name)
+        finally:
+            self.at_end()
         return is_done
 
     def handle_job_success(
@@ -173,6 +177,7 @@ class RqWorkers:
         run: called with the id of each job that comes, in a process of its own that is forked from this one.
         listen_s: for so long, Redis may hand an entry to a worker that was cut off, where it is lost.
         linger_s: for so long, a process that has run an entry waits for the next one.
+        at_end: called where such a process ends in order, to close what it has opened for itself.
     """
 
     def __init__(
@@ -184,6 +189,7 @@ class RqWorkers:
         *,
         listen_s: float = _LONGEST_LISTEN_S,
         linger_s: int = 0,
+        at_end: Callable[[], object] = lambda: None,
     ) -> None:
         # RQ listens for 15 s less than its time to live, by default for minutes.
         self._ttl_s = 15 + max(1, min(int(listen_s), _LONGEST_LISTEN_S))
@@ -192,6 +198,7 @@ class RqWorkers:
         self._run = run
         self._count = count
         self._linger_s = linger_s
+        self._at_end = at_end
         self._idle_since: dict[int, float | None] = {}
         """By each worker's process id: since when it has had nothing to do; None: it runs an entry."""
         self._retiring = 0
@@ -281,7 +288,8 @@ class RqWorkers:
                 serializer=JSONSerializer,
                 worker_ttl=self._ttl_s,
             )
-            worker.exchange, worker.running, worker.linger_s = self._exchange, RunningEntry.create(), self._linger_s
+            worker.exchange, worker.running = self._exchange, RunningEntry.create()
+            worker.linger_s, worker.at_end = self._linger_s, self._at_end
             worker.log.setLevel("ERROR")
             worker.work(logging_level="ERROR", with_scheduler=False)
             code = 0

@@ -28,6 +28,7 @@ from parallelrun_master.policy.notices import Allowed, key_file
 if TYPE_CHECKING:
     from parallelrun_core.folder.job_folder import JobFolder
     from parallelrun_core.folder.records import JobRecord, JobResult
+    from parallelrun_core.service.secret_source import SecretSource
     from parallelrun_master.settings import MasterSettings
 
 _AT_ONCE: Final = 8
@@ -38,10 +39,10 @@ class NoticeOrder(Order, kw_only=True, frozen=True):
 
 
 class NoticeDelivery:
-    def __init__(self, order: NoticeOrder) -> None:
+    def __init__(self, order: NoticeOrder, secrets: SecretSource) -> None:
         self._order = order
         self._root = Path(order.root)
-        self._secrets = order.secrets
+        self._secrets = secrets
         self._allowed = Allowed.parse(order.allow)
         self._clock = Clock(order.now)
         self._log = telemetry.logger()
@@ -117,7 +118,7 @@ def order_of(settings: MasterSettings, names: list[str], now: float) -> bytes:
 
 
 def main() -> None:
-    carry_out(NoticeOrder, lambda order: NoticeDelivery(order).run())
+    carry_out(NoticeOrder, lambda order, secrets: NoticeDelivery(order, secrets).run())
 
 
 if __name__ == "__main__":

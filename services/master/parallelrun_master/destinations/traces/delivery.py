@@ -98,7 +98,7 @@ def order_of(settings: MasterSettings, names: list[str], now: float) -> bytes:
 def main() -> None:
     from parallelrun_master.destinations.traces.exporting import Exporter
 
-    carry_out(TraceOrder, lambda order: TraceDelivery(order, Exporter()).run())
+    carry_out(TraceOrder, lambda order, _: TraceDelivery(order, Exporter()).run())
 
 
 if __name__ == "__main__":

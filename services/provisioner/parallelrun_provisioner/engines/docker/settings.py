@@ -13,7 +13,7 @@ from pydantic import Field, field_validator
 from pydantic_settings import SettingsConfigDict
 
 from parallelrun_core.code.dockerfile_check import reach_of_registry, registry_host
-from parallelrun_core.service.secret_source import checked
+from parallelrun_core.service.secret_sources import checked
 from parallelrun_core.untrusted.addresses import Reach
 from parallelrun_core.untrusted.connecting import looked_up_reach
 from parallelrun_provisioner.engines.image_settings import ImageSettings, words

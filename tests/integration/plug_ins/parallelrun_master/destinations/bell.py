@@ -26,7 +26,7 @@ def order_of(settings: Any, names: list[str], now: float) -> bytes:
     return Order.of(settings, names, now)
 
 
-def ring(order: Order) -> None:
+def ring(order: Order, _: Any) -> None:
     """Ring for each end."""
     root, clock = Path(order.root), Clock(order.now)
     for name in order.names:
