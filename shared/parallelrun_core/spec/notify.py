@@ -1,4 +1,4 @@
-"""The `notify` of a job: the webhook that is called when it has ended."""
+"""Who is told of the end of a job: its `notify`, the webhook that is called."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from pydantic import Field, field_validator
 from parallelrun_core.described import Strict
 from parallelrun_core.untrusted.addresses import Reach, is_literal_of
 
+TELLING: Final = ("notify",)
+"""The fields of a job, and of a pipeline, that say who is told of its end; None: nobody. Trials of `parallelrun tune`
+have none of them, and `parallelrun run` says that it tells nobody."""
 _NAME: Final = r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$"
 _PLAIN: Final = re.compile(r"[!-~]+")
 _URL: Final = re.compile(
