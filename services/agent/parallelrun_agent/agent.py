@@ -91,9 +91,9 @@ class Agent:
                 self._settings.cache_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._loop.wake_on_signals()
         self._orphans.begin()
-        end_survivors(self._settings.local_folder, self._settings.uids)
         if self._settings.preload:
             self._templates.begin(early_key(self._settings), self._settings.preload.split(), time.monotonic())
+        end_survivors(self._settings.local_folder, self._settings.uids)
         while True:
             self._nap()
             self._loop.poll(self._pause_s())
