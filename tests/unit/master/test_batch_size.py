@@ -41,10 +41,15 @@ def test_no_mini_batch_is_much_larger_than_what_enough_others_had(
 ) -> None:
     choice = choose(tries, workers, TARGET_S, most)
     done = sorted((each.items for each in tries if each.is_done), reverse=True)
-    count = enough(workers, is_short=True)
+    count = enough(workers, 1)
     tried = max(done[0], GROWTH * done[count - 1] if len(done) >= count else 0) if done else 1
     assert 1 <= choice.items <= min(MOST_ITEMS, most)
     assert choice.items <= tried
+    for per_worker, most_s in ((2, LEAST_S), (4, 1.0)):
+        count = enough(workers, per_worker)
+        usual = max(done[0], GROWTH * done[count - 1] if len(done) >= count else 0) if done else 1
+        if choice.item_s and choice.items > usual:
+            assert choice.items * choice.item_s <= most_s, "so few tries suffice for short ones only"
     assert choice.why
 
 
@@ -147,7 +152,8 @@ def test_a_job_of_equal_items_takes_little_longer_than_its_items(item_s: float, 
 
 def test_sizes_come_to_about_ten_seconds() -> None:
     sizes = went([0.015] * 100_000, 4).sizes
-    assert sizes[:16] == [1] * 16
+    assert sizes[:8] == [1] * 8
+    assert sizes[15] == 4, "a try of each worker suffices for what is so short"
     assert max(sizes) * 0.015 == pytest.approx(TARGET_S, rel=0.1)
     assert len(sizes) < 380, "152 of ten seconds, what measures, and smaller ones at the end"
 

@@ -25,20 +25,19 @@ _OF_TIMEOUT: Final = 1 / 5
 """Items vary, and one mini-batch that is stopped costs more than many small ones."""
 _TRIES_PER_WORKER: Final = 4
 """Quick mini-batches come in first. While each worker may still have a slow one, that is no more than a fifth."""
-_FEW_TRIES_PER_WORKER: Final = 2
-_SHORT_S: Final = 1.0
-"""So few suffice for a mini-batch that should take no longer than this, as it costs little if it does."""
 _MOST_SHARE: Final = 2
 """Of what is left, a mini-batch has this part of a worker's share at most, so that all workers end together: guided
 self-scheduling."""
 LEAST_S: Final = 0.25
 """But for that, none is made shorter than this."""
+_FEW_TRIES: Final = ((1, LEAST_S), (2, 1.0))
+"""So few for each worker suffice for a mini-batch that should take no more seconds than this: it costs little if it
+does."""
 _AHEAD_S: Final = 1.0
 """How much work each worker has, or waits for it."""
-_AHEAD_WHILE_GROWING_S: Final = 0.1
-"""The same while larger mini-batches are to follow: about what a leader needs to record some and cut others."""
 _LEAST_AHEAD, _MOST_AHEAD = 2, 4
-"""Mini-batches of a worker. Two long ones last until another leader has taken over."""
+"""Mini-batches of a worker. Two long ones last until another leader has taken over; while larger ones are to follow,
+more would only be more of the small ones."""
 
 
 class MeasuredTry(NamedTuple):
@@ -65,13 +64,8 @@ def target_s(run_invocation_timeout_s: float) -> float:
     return min(TARGET_S, _OF_TIMEOUT * run_invocation_timeout_s)
 
 
-def enough(workers: int, *, is_short: bool = False) -> int:
-    """Return how many tries tell about items: of so few that they may be the quick ones, nobody should believe much.
-
-    Args:
-        is_short: whether they are to tell only of mini-batches that take a second or less.
-    """
-    per_worker = _FEW_TRIES_PER_WORKER if is_short else _TRIES_PER_WORKER
+def enough(workers: int, per_worker: int = _TRIES_PER_WORKER) -> int:
+    """Return how many tries tell about items: of so few that they may be the quick ones, nobody should believe much."""
     return min(MOST_TRIES // 2, per_worker * max(1, workers))
 
 
@@ -122,10 +116,9 @@ def mini_batches_ahead(choice: Choice, workers: int) -> int:
     rest is cut later.
     """
     if choice.item_s is None:
-        return max(workers, enough(workers, is_short=True))
-    each_s = choice.items * choice.item_s
-    ahead_s = _AHEAD_WHILE_GROWING_S if choice.is_growing else _AHEAD_S
-    return max(1, workers) * min(_MOST_AHEAD, max(_LEAST_AHEAD, ceil(ahead_s / each_s)))
+        return max(workers, enough(workers, _LEAST_AHEAD))
+    most = _LEAST_AHEAD if choice.is_growing else _MOST_AHEAD
+    return max(1, workers) * min(most, max(_LEAST_AHEAD, ceil(_AHEAD_S / (choice.items * choice.item_s))))
 
 
 class _Bound(NamedTuple):
@@ -143,11 +136,12 @@ def _grown(sizes: Sequence[int], item_s: float, workers: int) -> int:
         sizes: those that are done, largest first.
     """
 
-    def after(count: int) -> int:
+    def after(per_worker: int) -> int:
+        count = enough(workers, per_worker)
         return GROWTH * sizes[count - 1] if len(sizes) >= count else 0
 
-    if_short = min(after(enough(workers, is_short=True)), int(_SHORT_S / item_s))
-    return max(sizes[0], after(enough(workers)), if_short)
+    if_short = (min(after(per_worker), int(most_s / item_s)) for per_worker, most_s in _FEW_TRIES)
+    return max(sizes[0], after(_TRIES_PER_WORKER), *if_short)
 
 
 def _item_s(tries: Sequence[MeasuredTry]) -> float:
