@@ -33,7 +33,7 @@ def test_without_its_marker_the_folder_of_another_host_is_removed(
 
 
 def test_a_service_that_has_its_mark_in_its_environment_only_is_found(supervisor: Supervisor, mark: str) -> None:
-    unmarked = replaced("parallelrun.embedded.supervisor:_with_mark", lambda command, _: list(command))
+    unmarked = replaced("parallelrun.embedded.launcher:_with_mark", lambda command, _: list(command))
     with unmarked, expect_failure():
         supervising.test_a_service_that_hides_its_environment_is_known_by_its_command_line(supervisor, mark)
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, Self
 from parallelrun.background.lock import FolderLock
 from parallelrun.embedded import redis_server
 from parallelrun.embedded.begun_template import BegunTemplate, new_mark
+from parallelrun.embedded.launcher import Service
 from parallelrun.embedded.listening import Listener
 from parallelrun.embedded.services import (
     REDIS,
@@ -28,7 +29,7 @@ from parallelrun.embedded.services import (
     usable_cpus,
 )
 from parallelrun.embedded.socket_folder import SocketFolder
-from parallelrun.embedded.supervisor import Service, Supervisor
+from parallelrun.embedded.supervisor import Supervisor
 from parallelrun.errors import ClusterFailed, ParallelRunError
 from parallelrun_core.durable_files import write_once
 from parallelrun_core.store.credentials import new_secrets, prepare, read_secret

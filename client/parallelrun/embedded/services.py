@@ -10,8 +10,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
+from parallelrun.embedded.launcher import Service
 from parallelrun.embedded.redis_server import RedisServer
-from parallelrun.embedded.supervisor import Service
 from parallelrun_core.assets.site import VARIABLE as SITE
 from parallelrun_core.service import secret_sources
 from parallelrun_core.storage.path_rule import EVERYWHERE

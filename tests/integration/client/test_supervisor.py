@@ -13,10 +13,12 @@ from pathlib import Path
 import pytest
 
 from parallelrun.embedded import guard
+from parallelrun.embedded import supervisor as supervisor_module
 from parallelrun.embedded.guard import marked
+from parallelrun.embedded.launcher import Service, ServiceProcess
 from parallelrun.embedded.redis_server import RedisServer, find_binary
 from parallelrun.embedded.services import redis_service
-from parallelrun.embedded.supervisor import Service, Supervisor
+from parallelrun.embedded.supervisor import Supervisor
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks /proc which processes are left")
 
@@ -137,6 +139,29 @@ def test_a_stop_that_takes_too_long_for_the_user_can_be_cut_short(supervisor: Su
     assert marked(mark) == []
 
 
+def test_a_stop_can_be_cut_short_while_what_took_too_long_is_being_killed(
+    supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stubborn = "trap '' TERM; echo up; while :; do sleep 0.02; done"
+    supervisor.start([shell("a", stubborn, stop_s=0.1), shell("b", stubborn, stage=1, stop_s=600)])
+    until(lambda: all(supervisor.log_of(name).read_text() == "up\n" for name in ("a", "b")))
+    killing, kill_group = threading.Thread(target=supervisor.kill), supervisor_module._kill_group
+
+    def kill_meanwhile(process: ServiceProcess) -> None:
+        if not killing.ident:
+            killing.start()
+            until(lambda: not supervisor._events.empty())
+        kill_group(process)
+
+    monkeypatch.setattr(supervisor_module, "_kill_group", kill_meanwhile)
+    stopping = threading.Thread(target=supervisor.stop)
+    stopping.start()
+
+    stopping.join(60)
+    assert not stopping.is_alive()
+    killing.join()
+
+
 HIDDEN = """
 import os, sys, time
 if "MARK_OF_TEST" in os.environ:
@@ -178,7 +203,8 @@ def test_a_process_that_only_looks_like_ours_is_left_alone(words: tuple[str, ...
 OWNER = """
 import sys, time
 from pathlib import Path
-from parallelrun.embedded.supervisor import Service, Supervisor
+from parallelrun.embedded.launcher import Service, ServiceProcess
+from parallelrun.embedded.supervisor import Supervisor
 folder, mark = Path(sys.argv[1]), sys.argv[2]
 (folder / "scratch").mkdir()
 supervisor = Supervisor(logs=folder, folder=folder, mark=mark, scratch=folder / "scratch")

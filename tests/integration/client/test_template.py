@@ -16,7 +16,8 @@ import pytest
 
 from parallelrun.embedded.begun_template import BegunTemplate
 from parallelrun.embedded.guard import marked
-from parallelrun.embedded.supervisor import Service, Supervisor
+from parallelrun.embedded.launcher import Service
+from parallelrun.embedded.supervisor import Supervisor
 from tests.integration.client.test_supervisor import until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks /proc which processes are left")
