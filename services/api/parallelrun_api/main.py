@@ -21,6 +21,7 @@ from parallelrun_api.http.lazy_fastapi import leave_out_pydantic_1
 from parallelrun_api.http.protocol import has_ticks, protocol_for
 from parallelrun_api.http.token import Token, load_token
 from parallelrun_api.settings import ApiSettings
+from parallelrun_api.submission.clean_up import CleanUp
 from parallelrun_core.assets.site import read_site
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.layout import PRIVATE_FOLDER
@@ -166,7 +167,7 @@ async def _in_background(context: Context, server: _Server) -> None:
         while (pause_s := await run_sync(next, pauses, None)) is not None:  # noqa: ASYNC110
             await asyncio.sleep(pause_s)  # there is no event for a server that comes up
         await run_sync(_import_what_submissions_need)
-        await context.registrar.run()
+        await asyncio.gather(context.registrar.run(), CleanUp(settings.root, context.submissions).run())
     except UnfitRedis as error:
         log.error("redis_unfit", error=str(error))
         server.stop(EXIT_UNFIT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import socket
@@ -15,6 +16,7 @@ import httpx
 import pytest
 
 from parallelrun_core.answers.nodes import NodePressure
+from parallelrun_core.layout import code_store, key_claims
 from parallelrun_core.store.connection import connect
 from parallelrun_core.store.nodes import NodeInfo, NodeRegistry
 from parallelrun_core.store.registry import Registry
@@ -193,6 +195,29 @@ class TestCrash:
         assert again.json()["id"] == left
         assert Registry(redis).active_jobs() == [left]
         assert len(list(root.glob("jobs/*"))) == 1
+
+    def test_what_can_not_be_cleaned_up_keeps_no_job_from_being_registered(
+        self, redis_url: str, site: Site, tmp_path: Path
+    ) -> None:
+        root = tmp_path / "root"
+        server = ApiServer(root, redis_url, env={"PARALLELRUN_FAILPOINTS": "api.accepted=kill"})
+        with server, server.client() as api, pytest.raises(httpx.TransportError):
+            api.post("/v1/jobs", json=site.spec())
+        (left,) = (path.parent.name for path in root.glob("jobs/*/job.json"))
+        abandoned, keys = code_store(root) / ".incoming-1", key_claims(root)
+        abandoned.mkdir()
+        os.utime(abandoned, (0, 0))
+        shutil.rmtree(keys)
+        keys.touch()
+
+        with ApiServer(root, redis_url) as server:
+            server.wait_for("clean_up_delayed")
+            server.wait_for("job_registered_late", job_id=left)
+            keys.unlink()
+            while abandoned.exists():
+                assert server.process is not None
+                assert server.process.poll() is None
+                time.sleep(0.02)  # a folder that is removed tells nobody
 
     def test_a_job_that_is_over_is_not_registered_again(
         self, redis_url: str, redis: Redis, site: Site, tmp_path: Path
