@@ -305,7 +305,7 @@ from parallelrun_master.outbox.delivery import Order, carry_out
 from parallelrun_master.settings import MasterSettings
 from tests.unit.agent.test_plans import template_of
 
-settings = MasterSettings(root=Path({str(tmp_path / "root")!r}))
+settings = MasterSettings.from_command_line(["--root", {str(tmp_path / "root")!r}])
 with closing(ProcessSecrets(settings.secrets_dir)) as secrets:
     assert [secrets.read(name) for name in "aab"] == [b"a of moon://tycho"] * 2 + [b"b of moon://tycho"]
     if not (pid := os.fork()):

@@ -7,41 +7,29 @@ setting.
 from __future__ import annotations
 
 import os
-import re
 import sys
-from argparse import ArgumentParser
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self
+from typing import TYPE_CHECKING, ClassVar, Final, Self
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
-from pydantic_settings import BaseSettings, CliSettingsSource, SettingsConfigDict
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
-from parallelrun_core.described import descriptions
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.hosting.flags import read_flags, read_variables
 from parallelrun_core.service.secret_sources import absolute, checked
 from parallelrun_core.wire.leasing import LEADER_S, LEASE_S
 
 if TYPE_CHECKING:
     from parallelrun_core.tracing.switch import Tracing
 
-_WORDS: Final = {
-    "str": "TEXT", "int": "NUMBER", "float": "NUMBER", "Path": "PATH", "SecretStr": "SECRET", "bool": "true|false",
-}  # fmt: skip
-_FACTORY: Final = re.compile(r"\(default factory: [^()]+\)$")
+_PREFIX: Final = "PARALLELRUN_"
 MOST_ALONE_S: Final = 30 * 86_400.0
 """The longest that a node may be told to go on while Redis doesn't answer."""
 
 
-class ServiceSettings(BaseSettings):
+class ServiceSettings(BaseModel):
     """The settings of every service."""
 
-    model_config = SettingsConfigDict(
-        env_prefix="PARALLELRUN_",
-        cli_kebab_case=True,
-        cli_implicit_flags=True,
-        frozen=True,
-        extra="ignore",
-    )
+    model_config = ConfigDict(frozen=True, extra="ignore", validate_default=True)
 
     redis_user: ClassVar[str] = ""
     """The name of its user on Redis: that of its role."""
@@ -112,31 +100,12 @@ class ServiceSettings(BaseSettings):
     @classmethod
     def from_command_line(cls, argv: list[str] | None = None) -> Self:
         """Read flags and environment; on an invalid value, exit and print what is wrong."""
-        if {"-h", "--help"}.intersection(sys.argv if argv is None else argv):
-            for name, text in descriptions(cls).items():
-                cls.model_fields[name].description = text
-            _print_help(cls)
+        values = {**read_variables(cls, _PREFIX), **read_flags(cls, sys.argv[1:] if argv is None else argv)}
         try:
-            return cls(_cli_parse_args=argv if argv is not None else True)  # type: ignore[call-arg]
+            return cls(**values)
         except ValidationError as error:
             lines = [f"--{'.'.join(map(str, item['loc'])).replace('_', '-')}: {item['msg']}" for item in error.errors()]
             raise SystemExit("\n".join(lines)) from error
-
-
-def _print_help(settings: type[BaseSettings]) -> NoReturn:
-    """Print the flags of a service with what each takes in words instead of Python's types, and exit."""
-    CliSettingsSource(settings, cli_parse_args=["--help"], add_argument_method=_add_argument)
-    raise SystemExit
-
-
-def _add_argument(parser: ArgumentParser, *names: str, **options: Any) -> Any:
-    metavar = str(options.get("metavar", ""))
-    if metavar:
-        options["metavar"] = _WORDS.get(metavar.removeprefix("{").removesuffix(",null}"), metavar)
-    if "help" in options:
-        text = str(options["help"]).replace("(default: null)", "(not set)")
-        options["help"] = _FACTORY.sub("(default: that of this machine)", text)
-    return ArgumentParser.add_argument(parser, *names, **options)
 
 
 class SealsComputes(ServiceSettings):

@@ -29,7 +29,7 @@ def test_environments_are_kept_in_the_users_cache_unless_told_otherwise(
 ) -> None:
     for name, value in variables.items():
         monkeypatch.setenv(name, value.format(tmp=tmp_path))
-    assert str(AgentSettings(root=tmp_path).cache_folder) == cache.format(tmp=tmp_path)
+    assert str(AgentSettings.from_command_line(["--root", str(tmp_path)]).cache_folder) == cache.format(tmp=tmp_path)
 
 
 def test_the_cache_of_a_user_without_a_home_is_a_temporary_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,7 @@ def test_package_hosts_are_those_of_the_operator_and_beyond_loopback_none() -> N
 
 def test_what_an_orchestrator_leaves_empty_names_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PARALLELRUN_TOKENS_FILE", "")
-    assert ApiSettings().tokens_file is None
+    assert ApiSettings.from_command_line([]).tokens_file is None
 
 
 def test_places_in_stores_keep_their_colons() -> None:
@@ -59,12 +59,18 @@ def test_hosts() -> None:
 
 def test_flags_and_variables_have_the_same_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PARALLELRUN_PORT", "81")
-    monkeypatch.setenv("PARALLELRUN_ALLOWED_ROOTS", "/data")
+    monkeypatch.setenv("parallelrun_allowed_roots", "/data")
+    monkeypatch.setenv("PARALLELRUN_HEAD_SECONDS", "1")
 
-    settings = ApiSettings.from_command_line(["--max-body-bytes", "5000", "--allow-volatile-redis"])
+    flags = ["--max-body-bytes", "5000", "--allow-volatile-redis", "--no-insecure", "--head-seconds=2.5"]
+    settings = ApiSettings.from_command_line(flags)
 
     assert (settings.port, settings.allowed_roots, settings.max_body_bytes) == (81, "/data", 5000)
-    assert settings.allow_volatile_redis
+    assert (settings.allow_volatile_redis, settings.insecure, settings.head_seconds) == (True, False, 2.5)
+    with pytest.raises(SystemExit, match=r"--visibility: .*'all' or 'own'"):
+        ApiSettings.from_command_line(["--visibility", "nobody"])
+    with pytest.raises(SystemExit, match="2"):
+        ApiSettings.from_command_line(["--max-body", "5000"])
 
 
 def test_a_token_is_never_printed() -> None:

@@ -266,7 +266,7 @@ class RqWorkers:
 
     @property
     def _may_need_more(self) -> bool:
-        """Whether there may be one more worker, and none listens."""
+        """Return whether there may be one more worker, and none listens."""
         return len(self._idle_since) < self._count and not any(self._idle_since.values())
 
     def _fork(self) -> int:
