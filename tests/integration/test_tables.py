@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import re
+import subprocess
+import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -329,3 +331,25 @@ def test_a_filter_on_a_column_that_is_not_there_fails_the_job_at_once(
     assert result.failure.code == "INVALID_INPUT"
     assert "the filter names the column 'nunber'; there are number, text" in result.failure.summary
     assert (result.progress.scheduled, result.progress.retried) == (0, 0)
+
+
+FOOTER = """
+import os, sys
+from parallelrun_core.mltable.formats.parquet import ReadParquet
+from parallelrun_core.mltable.input_plan import InputPlan
+from parallelrun_core.spec.fields import MiniBatchSize
+from parallelrun_master.planning.formats.parquet import ParquetCutting
+from parallelrun_master.planning.table_format import RowWindow
+plan = InputPlan(name="data", kind="parquet", read=ReadParquet())
+cutting = ParquetCutting(plan, MiniBatchSize.parse("10mb"), RowWindow(0, None))
+(piece,) = cutting.pieces(os.fsencode(sys.argv[1]))
+assert (piece.start, piece.end) == (0, 3)
+assert "numpy" not in sys.modules, "a leader waits for it before the first mini-batch"
+import numpy
+assert numpy.zeros(2).size == 2
+"""
+
+
+def test_the_footer_of_a_parquet_file_is_read_without_numpy(tmp_path: Path) -> None:
+    pd.DataFrame({"number": [1, 2, 3]}).to_parquet(tmp_path / "data.parquet")
+    subprocess.run([sys.executable, "-c", FOOTER, str(tmp_path / "data.parquet")], check=True, timeout=60)
