@@ -30,6 +30,8 @@ def run(mini_batch):
     with open(os.path.join(folder, "rows.csv"), "w") as file:
         file.write("city,sales\\n")
         file.writelines(f"{row['city']},{row['sales']}\\n" for row in rows)
+    with open(os.path.join(folder, "notes.txt"), "w") as file:
+        file.write("city,sales are the columns")
     return mini_batch
 """
 
@@ -77,3 +79,5 @@ def test_tables_are_sorted_narrowed_and_drawn(opened: Tab, writes: str) -> None:
     assert opened.violations() == []
     opened.resize(*NARROW)
     assert opened.overflow() <= 0
+    opened.open(f"/jobs/{writes}/outputs?path=notes.txt")
+    page.get_by_role("region", name="Beginning of the file").get_by_text("city,sales are the columns").wait_for()

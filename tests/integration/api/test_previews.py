@@ -115,6 +115,10 @@ def check_output_table(redis_url: str, root: Path, site: Site, *, without: str =
         url = f"/v1/jobs/{made}/output-table"
         answer = api.get(url, params={"path": "a[1]*.csv"}, timeout=60)
         assert answer.json()["rows"] == [{"id": "7"}], answer.text
+        (outputs[0] / "notes.txt").write_text("id\n7\n")
+        no_table = api.get(url, params={"path": "notes.txt"}).json()
+        assert (no_table["columns"], no_table["files"], no_table["total_rows"]) == ([], 1, 0)
+        assert no_table.keys() == answer.json().keys()
         check_swapped(api, url, outputs[0], outputs[1] / "theirs.csv")
         wide = "n" * 400_000
         (outputs[0] / "wide.csv").write_text(f"{wide}\n" + 1000 * "1\n")

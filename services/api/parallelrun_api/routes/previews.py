@@ -24,6 +24,7 @@ from parallelrun_core.checks.data_preview import Bounds, preview
 from parallelrun_core.checks.extent import extent_of
 from parallelrun_core.errors import InvalidInput, NotFound
 from parallelrun_core.intake.reading import Reading, read_job
+from parallelrun_core.mltable.formats import step_for
 from parallelrun_core.names.assets import Names
 from parallelrun_core.pipelines.outputs import job_of_output
 from parallelrun_core.spec import JobSpec
@@ -103,6 +104,8 @@ async def show_output_table(
     """Read the first rows of an output as a table: CSV, JSON lines, Parquet or Avro, with the types of its columns.
     Only as much of the file is read as that needs. A file of another kind has no columns."""
     file, places = await run_sync(_place_of, context, job_id, path)
+    if not step_for(file.name):
+        return json_answer(_without_columns(str(file)))
     document: dict[str, Any] = {"inputs": {"rows": {"path": str(file)}}}
     reading = await run_sync(_reading, document, context.assets.names)
     spec, bounds = reading.job, _bounds(context, places)
@@ -116,6 +119,14 @@ async def show_output_table(
         measure = partial(extent_of, spec, timeout_s=_WAIT_S, listing_s=_LISTING_S, bounds=bounds)
         total = (await context.previews.run((spec.model_dump_json(), "plan"), measure)).rows or None
     return json_answer(OutputTable(**msgspec.structs.asdict(table), total_rows=total))
+
+
+def _without_columns(path: str) -> OutputTable:
+    """The answer for a file that is no table, for which no process is needed."""
+    return OutputTable(
+        name="rows", path=path, kind="files", read=None, files=1, mini_batches=1, is_complete=True, first_files=[path],
+        columns=[], rows=[], sampled_from=[], encodings={}, compressions={}, warnings=[], errors=[], total_rows=0,
+    )  # fmt: skip
 
 
 def _place_of(context: Context, job_id: str, path: str) -> tuple[Path, Places]:

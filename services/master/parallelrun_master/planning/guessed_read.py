@@ -22,7 +22,6 @@ from parallelrun_master.planning.formats import delta_log
 from parallelrun_master.planning.sources import Sources, paths_in
 
 _HEAD_BYTES: Final = 64 << 10
-_PACKED: Final = (".gz", ".zip", ".bz2", ".xz", ".zst", ".snappy")
 _DELIMITERS: Final = ",;\t|"
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _LINES: Final = 20
@@ -44,7 +43,7 @@ def guessed_read(job_input: Input, rule: PathRule | None = None) -> dict[str, An
         return {"read_delta_lake": {"version_as_of": version}}
     plan = plan_input("data", job_input.model_copy(update={"hidden_files": "skip", "litter_files": "skip"}), [])
     paths = [os.fsdecode(path) for path in islice(paths_in(Sources(plan, rule)), 100)]
-    named = [(path, step) for path in paths if (step := step_for(_without_packing(path))) and not _is_hidden(path)]
+    named = [(path, step) for path in paths if (step := step_for(path)) and not _is_hidden(path)]
     if not named:
         return None
     path, step = named[0]
@@ -65,12 +64,6 @@ def _newest_version(folder: str, rule: PathRule | None) -> int | None:
 
 def _is_hidden(path: str) -> bool:
     return os.path.basename(path).startswith((".", "_"))
-
-
-def _without_packing(path: str) -> str:
-    for ending in _PACKED:
-        path = path.removesuffix(ending)
-    return path
 
 
 def _options(path: str, rule: PathRule | None) -> dict[str, Any]:

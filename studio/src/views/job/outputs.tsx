@@ -7,7 +7,6 @@ import { filePath, jobPath } from "../../api/paths";
 import type { FileList, Job } from "../../api/types";
 import { Card } from "../../parts/card";
 import { Copy } from "../../parts/copy";
-import { HeadOf } from "../../parts/head_of";
 import { Icon } from "../../parts/icon";
 import { Empty, Shown } from "../../parts/notice";
 import { isPicture, Picture } from "../../parts/picture";
@@ -15,7 +14,7 @@ import { Prose } from "../../parts/prose";
 import { ask, place } from "../../shell/router";
 import { bytes } from "../../words/numbers";
 import { moment } from "../../words/times";
-import { isTable, Table } from "./table";
+import { Table } from "./table";
 import type { TabProps } from "./tab_props";
 
 const MOST = 500;
@@ -101,10 +100,10 @@ function Files({ job, page }: { job: Job; page: FileList }): JSX.Element {
             {path === shown &&
               (isPicture(path, size) ? (
                 <Picture url={filePath(job.id, "outputs", path)} name={path} />
-              ) : isTable(path) && size ? (
-                <Table job={job} path={path} text={filePath(job.id, "outputs", path)} />
+              ) : size ? (
+                <Table job={job} path={path} size={size} />
               ) : (
-                <HeadOf path={filePath(job.id, "outputs", path)} size={size} />
+                <Empty>It is empty.</Empty>
               ))}
           </li>
         ))}

@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { getJson } from "../../api/http";
 import { useLoaded } from "../../api/loaded";
-import { jobPath } from "../../api/paths";
+import { filePath, jobPath } from "../../api/paths";
 import type { InputPreview, Job, OutputTable } from "../../api/types";
 import { HeadOf } from "../../parts/head_of";
 import { Shown } from "../../parts/notice";
@@ -12,15 +12,17 @@ import { count, counted, short } from "../../words/numbers";
 
 export const ROWS = 500;
 const BINS = 20;
-export const isTable = (path: string): boolean => /\.(csv|tsv|jsonl|ndjson|parquet|avro)$/i.test(path);
 
-export function Table({ job, path, text }: { job: Job; path: string; text: string }): JSX.Element {
+/** A file that is no table has no columns: its first lines are shown. */
+export function Table({ job, path, size }: { job: Job; path: string; size: number }): JSX.Element {
   const loaded = useLoaded(path, (signal) =>
     getJson<OutputTable>(jobPath(job.id, "/output-table", { path, rows: ROWS }), signal),
   );
   return (
     <Shown of={loaded}>
-      {(table) => (table.columns.length ? <Grid of={table} /> : <HeadOf path={text} size={1} />)}
+      {(table) =>
+        table.columns.length ? <Grid of={table} /> : <HeadOf path={filePath(job.id, "outputs", path)} size={size} />
+      }
     </Shown>
   );
 }
