@@ -32,7 +32,6 @@ HANDLES = {
     "JoinedLogs": "open logs",
     "LocalNewFile": "an open file",
     "LockedFile": "an open file and its lock",
-    "LockedFolder": "an open folder and its lock",
     "OpenFile": "an open file",
     "RecordReader": "an open log",
     "RecordWriter": "an open log",

@@ -12,7 +12,7 @@ import pytest
 
 from parallelrun_agent.staging import crash_recovery
 from parallelrun_agent.staging.cache import StageCache
-from parallelrun_agent.staging.crash_recovery import NONE, doubt_of, end_doubt
+from parallelrun_agent.staging.crash_recovery import NO_DOUBT, doubt_of, end_doubt
 from parallelrun_core.storage.interface import Version
 from tests.twins.sabotage import expect_failure
 
@@ -43,7 +43,7 @@ class Machine:
         while _now() <= before:
             time.sleep(0.001)
         self._boots += 1
-        self._monkeypatch.setattr(crash_recovery, "_running", lambda boot=self._boots: f"boot {boot}")
+        self._monkeypatch.setattr(crash_recovery, "_boot_id", lambda boot=self._boots: f"boot {boot}")
 
     def age(self, seconds: float) -> None:
         """As if all that was done here by now had been done earlier."""
@@ -146,7 +146,7 @@ def test_what_is_in_doubt_stays_so_for_all_agents_until_it_was_removed(tmp_path:
     end_doubt(tmp_path, doubt)
     assert doubt_of(tmp_path, 0, "boot 2") == again, "what is in doubt by now is more than that"
     end_doubt(tmp_path, again)
-    assert doubt_of(tmp_path, 0, "boot 2") == NONE
+    assert doubt_of(tmp_path, 0, "boot 2") == NO_DOUBT
     assert doubt_of(tmp_path, 1.2e9, "boot 3").since > again.since
 
 

@@ -4,37 +4,40 @@ Objects get their names without waiting for the disk, which would take longer th
 a file can be there with the right name and size, and with zeros in it. Linux writes out what is older than half a
 minute. All that was fetched in the last minutes before the machine went down is therefore fetched again.
 
-No file is looked at to find out when that was: agents note every few seconds that they live. The note may be older
-than the crash, never younger, so it can only make more doubtful than has to be. What is doubted goes by the time of a
-file's content, which neither using it nor removing the links of dead agents touches.
+When that was is told by the agents, which note every few seconds that they live. A note may be older than the crash,
+never younger, so at worst more files are in doubt than need be. When a file was fetched is the time of its content,
+which neither using it nor removing the links of dead agents changes.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-_BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
-_NAME: Final = ".boot"
+_BOOT_ID_FILE: Final = Path("/proc/sys/kernel/random/boot_id")
+_NOTE: Final = ".boot"
+"""The file in a cache with the boot that it was last used in, and what is in doubt."""
 _UNSAFE_S: Final = 120.0
 """Several times what the kernel waits (`vm.dirty_expire_centisecs`, 30 s by default)."""
 
 
 class Doubt(NamedTuple):
-    """Files that were fetched in between may have lost their content."""
+    """The time, in seconds since the epoch, in which files were fetched that may have lost their content."""
 
     since: float
     until: float
+    """0: nothing is in doubt."""
 
     def covers(self, fetched_at: float) -> bool:
-        """Return whether a file with this time is not to be believed."""
+        """Return whether a file that was fetched then is in doubt."""
         return self.since < fetched_at < self.until
 
 
-NONE: Final = Doubt(0.0, 0.0)
+NO_DOUBT: Final = Doubt(0.0, 0.0)
 
 
 def doubt_of(folder: Path, last_alive_at: float, boot_id: str = "") -> Doubt:
@@ -42,66 +45,70 @@ def doubt_of(folder: Path, last_alive_at: float, boot_id: str = "") -> Doubt:
 
     Args:
         last_alive_at: when an agent last noted that it lives; 0: nobody knows.
-        boot_id: of the running system; found out by default.
+        boot_id: the id of this boot of the machine; by default, what the kernel says.
 
     Raises:
         OSError: the folder can't be written to.
     """
-    now = boot_id or _running()
-    with LockedFolder(folder):
-        noted, doubt = _read(folder)
-        if now and noted == now:
+    boot_id = boot_id or _boot_id()
+    with locked(folder):
+        noted_boot_id, doubt = _read(folder)
+        if boot_id and noted_boot_id == boot_id:
             return doubt
         since = last_alive_at - _UNSAFE_S if last_alive_at else 0.0
         if doubt.until:  # that of an earlier crash, of which not everything was seen
             since = min(since, doubt.since)
-        return _write(folder, now, since)
+        return _write(folder, boot_id, since)
 
 
 def end_doubt(folder: Path, doubt: Doubt) -> None:
-    """All that was in doubt is gone.
+    """Note that all files in doubt were removed, unless more are in doubt by now.
 
     Raises:
         OSError: the folder can't be written to.
     """
-    with LockedFolder(folder):
-        noted, present = _read(folder)
-        if present == doubt:
-            _write(folder, noted)
+    with locked(folder):
+        boot_id, noted_doubt = _read(folder)
+        if noted_doubt == doubt:
+            _write(folder, boot_id)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder, for which others wait that do so, too."""
+    fd = lock_of(folder)
+    try:
+        yield
+    finally:
+        os.close(fd)
+
+
+def lock_of(folder: Path) -> int:
+    """Take the lock of a folder; returns the descriptor that holds it until it is closed."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    return fd
 
 
 def _read(folder: Path) -> tuple[str, Doubt]:
     with suppress(FileNotFoundError, ValueError):
-        boot_id, since, until = (folder / _NAME).read_text().rsplit(" ", 2)
+        boot_id, since, until = (folder / _NOTE).read_text().rsplit(" ", 2)
         return boot_id, Doubt(float(since), float(until))
-    return "", NONE
+    return "", NO_DOUBT
 
 
 def _write(folder: Path, boot_id: str, since: float | None = None) -> Doubt:
-    new = folder / f"{_NAME}-new"
+    new = folder / f"{_NOTE}-new"
     with new.open("w") as file:
         # By the clock of the file system: all that is fetched from now on is younger.
-        doubt = NONE if since is None else Doubt(since, os.fstat(file.fileno()).st_mtime)
+        doubt = NO_DOUBT if since is None else Doubt(since, os.fstat(file.fileno()).st_mtime)
         file.write(f"{boot_id} {doubt.since} {doubt.until}")
-    new.replace(folder / _NAME)
+    new.replace(folder / _NOTE)
     return doubt
 
 
-def _running() -> str:
+def _boot_id() -> str:
     try:
-        return _BOOT_ID.read_text().strip()
+        return _BOOT_ID_FILE.read_text().strip()
     except OSError:
         return ""  # better fetched once more
-
-
-class LockedFolder:
-    """A folder that this process has locked for the length of the context, against others that do so, too."""
-
-    def __init__(self, folder: Path) -> None:
-        self._fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-
-    def __enter__(self) -> None:
-        fcntl.flock(self._fd, fcntl.LOCK_EX)
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._fd)

@@ -12,7 +12,7 @@ from typing import Final
 
 from parallelrun_agent.environments.cache import check_cache
 from parallelrun_agent.staging.cache import StageCache
-from parallelrun_agent.staging.crash_recovery import LockedFolder
+from parallelrun_agent.staging.crash_recovery import lock_of, locked
 from parallelrun_agent.users.places import let_through
 from parallelrun_agent.users.worker_user import WorkerUser
 
@@ -72,13 +72,12 @@ class StagePlace:
         """The folder of this agent's trees, locked while it lives; those of dead agents are removed."""
         above = self._own_folder / "staged"
         above.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
-        with LockedFolder(above):  # or another agent could take the new one for abandoned
+        with locked(above):  # or another agent could take the new one for abandoned
             for tree in above.iterdir():
                 _remove_if_abandoned(tree)
             trees = above / secrets.token_hex(8)
             trees.mkdir(mode=_PRIVATE)
-            self._lock = LockedFolder(trees)
-            self._lock.__enter__()
+            lock_of(trees)  # until this process ends
         return trees
 
 

@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from parallelrun_agent.staging.crash_recovery import Doubt, doubt_of, end_doubt
+from parallelrun_agent.staging.crash_recovery import NO_DOUBT, Doubt, doubt_of, end_doubt
 from parallelrun_agent.staging.shards import SHARDS, ShardEntry, Shards
 from parallelrun_core.service.telemetry import logger
 
@@ -204,7 +204,7 @@ class Room:
                 time.sleep(time.monotonic() - began_at)  # there is no hurry, and the node has work to do
             if self.doubt.until:
                 end_doubt(self._folder, self.doubt)
-                self.doubt = Doubt(0.0, 0.0)
+                self.doubt = NO_DOUBT
             self.note()
             self._shards.remove_others()
         except OSError as error:  # also when the folder has been removed
