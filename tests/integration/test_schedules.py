@@ -19,7 +19,7 @@ from parallelrun_core.ids import new_job_id
 from parallelrun_core.intake.prepared import JOB_ID, TRIGGER_TIME
 from parallelrun_core.layout import code_store, job_ids, make_store
 from parallelrun_core.schedules.policy import FireOutcome
-from parallelrun_core.schedules.records import Revision, moment, shown
+from parallelrun_core.schedules.records import Revision, rfc3339_of, utc_time
 from parallelrun_core.schedules.store import ScheduleStore
 from parallelrun_core.service import failpoints
 from parallelrun_core.spec import JobSpec
@@ -87,7 +87,7 @@ def fires(root: Path, name: str = "nightly") -> list[tuple[str, FireOutcome, int
 
 
 def at_minute(number: float) -> str:
-    return shown(moment(START + number * MINUTE))
+    return rfc3339_of(utc_time(START + number * MINUTE))
 
 
 def end(root: Path, job_id: str) -> None:
@@ -145,7 +145,7 @@ def test_the_job_is_what_was_prepared_with_its_own_names(redis: Redis, root: Pat
 
     (job_id,) = job_ids(root)
     record = JobFolder(root, job_id).record()
-    assert job_id == revision.job_id(moment(START))
+    assert job_id == revision.job_id(utc_time(START))
     assert record.spec["output"] == f"/out/{job_id}"
     assert record.job_spec().command == "echo 20261123T050000Z"
     assert record.submitted == START
@@ -305,7 +305,7 @@ def test_with_nothing_to_do_only_a_folder_is_looked_at(
 def in_seconds(cluster: Cluster, seconds: float, **fields: Any) -> Revision:
     """A schedule that is due once, in so many seconds."""
     now = time.time()
-    start = moment(now + seconds).replace(microsecond=0).isoformat()
+    start = utc_time(now + seconds).replace(microsecond=0).isoformat()
     trigger = {"type": "recurrence", "frequency": "hour", "interval": 1, "start_time": start}
     code = snapshot_folder(cluster.code(ENTRY_SCRIPT), code_store(cluster.root))
     spec = JobSpec.parse({"entry_script": "entry.py", "inputs": str(cluster.files(2)), "output_action": "summary_only"})
@@ -372,7 +372,7 @@ def test_a_pipeline_is_made_and_led_like_any_other() -> None:
     made = {**step, "command": "echo ${{name}} > ${{outputs.out}}/a.txt", "outputs": {"out": folder}}
     used = {**step, "command": "cat ${{inputs.of}}/a.txt", "inputs": {"of": "${{parent.jobs.make.outputs.out}}"}}
     with Cluster(api=True) as cluster:
-        start = moment(time.time() + 2).replace(microsecond=0).isoformat()
+        start = utc_time(time.time() + 2).replace(microsecond=0).isoformat()
         document = {
             "trigger": {"type": "recurrence", "frequency": "hour", "interval": 1, "start_time": start},
             "create_job": {"type": "pipeline", "jobs": {"make": made, "use": used}},

@@ -18,7 +18,7 @@ from parallelrun_core.documents.collection import Documents
 from parallelrun_core.documents.file_store import FileStore
 from parallelrun_core.documents.store import DocumentExists, DocumentMissing
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
-from parallelrun_core.schedules.records import FireRecord, of_stamp, stamp
+from parallelrun_core.schedules.records import FireRecord, stamp, time_of_stamp
 
 KEPT: Final = 1000
 """So many of the times at which a schedule was due are remembered."""
@@ -64,7 +64,7 @@ class FireLog:
 
     def decided(self) -> list[datetime]:
         """Return the times of which it is recorded what became of them, in order."""
-        return sorted(due for due in map(of_stamp, self._fires.names()) if due is not None)
+        return sorted(due for due in map(time_of_stamp, self._fires.names()) if due is not None)
 
     def latest_first(self, before: str = "") -> Iterator[tuple[str, FireRecord]]:
         """Yield what is remembered, the latest first, each with its position; what can't be read is left out.

@@ -20,90 +20,90 @@ NAME_PATTERN: Final = r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,127}$"
 
 
 class Revision(msgspec.Struct, kw_only=True, frozen=True):
-    """`revision.<number>.json`: a schedule as somebody has defined, enabled or disabled it; never changed."""
+    """A schedule as somebody has defined, enabled or disabled it: `revision.<number>.json`, never changed."""
 
     schema: int = SCHEMA
     number: int
     schedule_id: str
-    """Another one for each schedule that ever had this name."""
+    """The id of the schedule; one that is deleted and defined again under its name has another one."""
     made: float
-    """Time when the first revision was: the start of a trigger that has none."""
+    """Seconds since the epoch of the first revision: the start of a trigger that has none."""
     at: float
-    """Time when this one was; what was due before is not made up."""
+    """Seconds since the epoch of this revision; no job is made for times before it."""
     is_enabled: bool
     trigger: dict[str, Any]
     missed: Missed
     """Policy for times at which no master ran: one job is made up for all of them, or none."""
     may_overlap: bool
-    """True if a job is made while an earlier one has not ended."""
+    """A job is also made while an earlier one has not ended."""
     display_name: str = ""
     description: str = ""
     tags: dict[str, str] = {}
     job: JobRecord
-    """The job that is made, without its id; all checks are done and its code is in the store."""
+    """The jobs to be made, but for their ids; all checks are done, and the code is in the store."""
 
     @property
     def owner(self) -> str:
-        """The person whose schedule it is, and whose its jobs are; empty: nobody's in particular."""
+        """The person who owns the schedule and its jobs; empty: nobody in particular."""
         return self.job.owner
 
     def due(self) -> Occurrences:
-        """Return when it is due.
+        """Return the times at which a job is due.
 
         Raises:
             CorruptLog: this release, or this machine's data of time zones, can't tell.
         """
         try:
-            return occurrences(parsed_trigger(self.trigger), created=moment(self.made))
+            return occurrences(parsed_trigger(self.trigger), created=utc_time(self.made))
         except (InvalidInput, ValidationError) as error:
             raise CorruptLog(f"The trigger of this schedule can't be read: {error}") from error
 
     def since(self) -> datetime:
-        """Return what was due up to then is not made up: it was before the schedule was made, changed or enabled."""
-        at = moment(int(self.at))
+        """Return the time after which jobs are due by this revision: when the schedule was made, changed or enabled."""
+        at = utc_time(int(self.at))
         return at - timedelta(seconds=1) if self.number == 1 else at  # the start itself may be due
 
     def job_id(self, due: datetime) -> str:
-        """The id of the job for a time at which it is due: the same whoever asks. It sorts by that time."""
+        """The id of the job that is due at this time: the same whoever asks. Ids sort by the times."""
         return job_id_at(due.timestamp(), self.schedule_id, stamp(due))
 
 
 class FireRecord(msgspec.Struct, kw_only=True, frozen=True):
-    """`fires/<time>.json`: what became of a time at which a schedule was due; never changed."""
+    """The outcome of a time at which a schedule was due: `fires/<time>.json`, never changed."""
 
     schema: int = SCHEMA
     due: str
     """RFC 3339, UTC."""
     at: float
-    """Time when it was decided."""
+    """Seconds since the epoch of the decision."""
     outcome: FireOutcome
     revision: int
     job_id: str = ""
     """Id of the job that was made; empty if none was."""
     passed_over: int = 0
-    """Times before it that nobody has acted upon, up to 1,000."""
+    """Number of earlier due times for which no job was made, as no master ran; up to 1,000."""
     why: str = ""
     """Why no job was made."""
 
 
-def moment(seconds: float) -> datetime:
-    """Return the moment that is this many seconds after the epoch."""
+def utc_time(seconds: float) -> datetime:
+    """The time that is this many seconds after the epoch, in UTC."""
     return datetime.fromtimestamp(seconds, UTC)
 
 
 def stamp(due: datetime) -> str:
-    """A time in UTC as the name of a file; later ones sort after earlier ones."""
+    """A time as the name of a file, in UTC, such as `20261124T013000Z`: names sort as times do."""
     return due.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
 
 
-def of_stamp(name: str) -> datetime | None:
-    """The time that such a name stands for; None if it is no such name."""
+def time_of_stamp(name: str) -> datetime | None:
+    """The time of which this is the `stamp`; None: it is none."""
     try:
         return datetime.strptime(name, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
     except ValueError:
         return None
 
 
-def shown(due: datetime) -> str:
-    """A time as RFC 3339 has it, in UTC."""
+def rfc3339_of(due: datetime) -> str:
+    """A time in RFC 3339, in UTC, such as `2026-11-24T01:30:00Z`."""
     return due.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

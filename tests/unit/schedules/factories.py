@@ -7,7 +7,7 @@ from typing import Any
 
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.schedules.policy import FireOutcome
-from parallelrun_core.schedules.records import FireRecord, Revision, shown
+from parallelrun_core.schedules.records import FireRecord, Revision, rfc3339_of
 
 MADE = datetime(2026, 11, 23, 4, 0, tzinfo=UTC)
 HOURLY = {"type": "cron", "expression": "0 * * * *"}
@@ -26,7 +26,7 @@ def revision(number: int = 1, **fields: Any) -> Revision:
 def fire(due: datetime, **fields: Any) -> FireRecord:
     """A job that was made."""
     settings: dict[str, Any] = {
-        "due": shown(due), "at": (due + timedelta(seconds=1)).timestamp(), "outcome": FireOutcome.STARTED,
+        "due": rfc3339_of(due), "at": (due + timedelta(seconds=1)).timestamp(), "outcome": FireOutcome.STARTED,
         "revision": 1,
         "job_id": "job_0123456789abcdefghjk",
     }  # fmt: skip

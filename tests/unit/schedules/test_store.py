@@ -11,7 +11,7 @@ from parallelrun_core.errors import Conflict, CorruptLog, NotFound
 from parallelrun_core.ids import is_job_id, new_job_id
 from parallelrun_core.schedules.fires import KEPT
 from parallelrun_core.schedules.policy import FireOutcome
-from parallelrun_core.schedules.records import of_stamp, shown, stamp
+from parallelrun_core.schedules.records import rfc3339_of, stamp, time_of_stamp
 from parallelrun_core.schedules.store import ScheduleStore
 from tests.unit.schedules.factories import MADE, fire, revision
 
@@ -130,6 +130,6 @@ def test_a_trigger_that_this_release_does_not_know_is_damage() -> None:
 
 def test_times_as_names_of_files() -> None:
     assert stamp(MADE) == "20261123T040000Z"
-    assert of_stamp(stamp(MADE)) == MADE
-    assert of_stamp("manual") is None
-    assert shown(MADE) == "2026-11-23T04:00:00Z"
+    assert time_of_stamp(stamp(MADE)) == MADE
+    assert time_of_stamp("manual") is None
+    assert rfc3339_of(MADE) == "2026-11-23T04:00:00Z"

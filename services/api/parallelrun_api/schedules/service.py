@@ -28,7 +28,7 @@ from parallelrun_core.problems import Problems
 from parallelrun_core.retention.marks import check_not_deleted
 from parallelrun_core.schedules.document import ScheduleReading, read_schedule
 from parallelrun_core.schedules.policy import FireOutcome
-from parallelrun_core.schedules.records import FireRecord, Revision, moment, shown, stamp
+from parallelrun_core.schedules.records import FireRecord, Revision, rfc3339_of, stamp, utc_time
 from parallelrun_core.schedules.store import ScheduleStore
 from parallelrun_core.schedules.trigger import as_document
 from parallelrun_core.service import telemetry
@@ -78,7 +78,7 @@ class ScheduleService:
             Conflict: somebody else has just changed it, or its job would write what another one writes.
         """
         now = self._clock()
-        reading = read_schedule(document, created=moment(now), name=name, names=self._names)
+        reading = read_schedule(document, created=utc_time(now), name=name, names=self._names)
         job = self._job(reading, code)
         last = self.store.find(name)
         job = msgspec.structs.replace(job, owner=last.owner) if last else job
@@ -135,7 +135,7 @@ class ScheduleService:
         if key:
             request_sha256 = hashlib.sha256(f"trigger\0{name}".encode()).hexdigest()
             job_id = self._keys.claim(key, request_sha256, job_id, now=self._registry.now())
-        now = moment(int(self._clock()))
+        now = utc_time(int(self._clock()))
         record = job_of(
             revision.job,
             job_id,
@@ -150,7 +150,7 @@ class ScheduleService:
         except FileExistsError:  # by an earlier request with this key
             return Accepted(job_id)
         fire = FireRecord(
-            due=shown(now), at=self._clock(), outcome=FireOutcome.MANUAL, revision=revision.number, job_id=job_id
+            due=rfc3339_of(now), at=self._clock(), outcome=FireOutcome.MANUAL, revision=revision.number, job_id=job_id
         )
         self.store.fires(name).record_manual(fire, now)
         return Accepted(job_id)

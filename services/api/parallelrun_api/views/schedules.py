@@ -10,7 +10,7 @@ from parallelrun_api.views.presenters import type_of
 from parallelrun_core.answers import schedules as answers
 from parallelrun_core.answers.answer import answer_of, rfc3339
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
-from parallelrun_core.schedules.records import FireRecord, Revision, moment, shown
+from parallelrun_core.schedules.records import FireRecord, Revision, rfc3339_of, utc_time
 from parallelrun_core.schedules.store import ScheduleStore
 from parallelrun_core.schedules.trigger import described, parsed_trigger
 from parallelrun_core.service import telemetry
@@ -28,7 +28,7 @@ def schedule(store: ScheduleStore, name: str, revision: Revision) -> answers.Sch
         CorruptLog: its trigger can't be read.
     """
     last = next((fire for _, fire in store.fires(name).latest_first()), None)
-    following = islice(revision.due().after(max(moment(time.time()), revision.since())), _NEXT)
+    following = islice(revision.due().after(max(utc_time(time.time()), revision.since())), _NEXT)
     spec = revision.job.spec
     mask = Mask(spec)
     return answer_of(
@@ -42,7 +42,7 @@ def schedule(store: ScheduleStore, name: str, revision: Revision) -> answers.Sch
         created=rfc3339(revision.made),
         modified=rfc3339(revision.at),
         revision=revision.number,
-        next=[shown(due) for due in following] if revision.is_enabled else [],
+        next=[rfc3339_of(due) for due in following] if revision.is_enabled else [],
         last=fire_of(last) if last is not None else None,
         job=answers.ScheduledJob(
             name=str(spec.get("name", "")),

@@ -22,7 +22,7 @@ from parallelrun_core.intake.prepared import TRIGGER_TIME, job_of
 from parallelrun_core.schedules.fires import FireLog
 from parallelrun_core.schedules.occurrences import Occurrences, next_of
 from parallelrun_core.schedules.policy import FireOutcome, decide
-from parallelrun_core.schedules.records import FireRecord, Revision, moment, shown, stamp
+from parallelrun_core.schedules.records import FireRecord, Revision, rfc3339_of, stamp, utc_time
 from parallelrun_core.schedules.store import ScheduleStore
 from parallelrun_core.service import failpoints, telemetry
 from parallelrun_core.store.connection import CONNECTION_ERRORS
@@ -98,19 +98,19 @@ class Firing:
             return _NEVER
         fires = self._store.fires(name)
         ever = fires.decided()  # a clock that was ahead may have decided upon what is still to come here
-        decided = [each for each in ever if each <= moment(now)]
+        decided = [each for each in ever if each <= utc_time(now)]
         self._complete_last(fires, revision, {*ever[-1:], *decided[-1:]})
         if not revision.is_enabled:
             return _NEVER
         due, since = revision.due(), max([revision.since(), *decided[-1:]])
         following = next_of(due, since)
-        if following is None or following > moment(now):
+        if following is None or following > utc_time(now):
             return following.timestamp() if following is not None else _NEVER
         running = "" if revision.may_overlap else self._running(fires)
         decision = decide(
             due,
             since=since,
-            now=moment(now),
+            now=utc_time(now),
             missed=revision.missed,
             is_running=bool(running),
             may_overlap=revision.may_overlap,
@@ -118,7 +118,7 @@ class Firing:
         if decision is None:
             return now
         fire = FireRecord(
-            due=shown(decision.due),
+            due=rfc3339_of(decision.due),
             at=now,
             outcome=decision.outcome,
             revision=revision.number,
