@@ -8,10 +8,7 @@ the mini-batch at whose end it is closed, or to none: then it is uploaded when t
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 
 class Outputs:

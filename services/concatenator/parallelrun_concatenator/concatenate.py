@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 import msgspec
 
@@ -26,7 +26,7 @@ from parallelrun_core.folder.storage_report import RequestReport
 from parallelrun_core.ids import new_session
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store.concatenation_lock import acquire_concatenation, release_concatenation, renew_concatenation
-from parallelrun_core.store.connection import CONNECTION_ERRORS, connect
+from parallelrun_core.store.connection import CONNECTION_ERRORS, Redis, connect
 from parallelrun_core.store.heartbeat import cpu_ms_of_others, heartbeat
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.outcome_stream import Concatenated, report_concatenated
@@ -34,9 +34,6 @@ from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.seals import Seal
 from parallelrun_core.wire.outcome import LostRows
 from parallelrun_core.wire.states import JobState
-
-if TYPE_CHECKING:
-    from parallelrun_core.store.connection import Redis
 
 _SHOW_EVERY_S = 0.5
 _BEAT_S = 1.0

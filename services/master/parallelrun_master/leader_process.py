@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import TYPE_CHECKING, Final
+from types import FrameType
+from typing import Final
 
 import msgspec
 
@@ -25,9 +26,6 @@ from parallelrun_core.wire.progress import Progress
 from parallelrun_master.leader.leader import Leader
 from parallelrun_master.pipelines.turn import PipelineTurn
 from parallelrun_master.settings import MasterSettings
-
-if TYPE_CHECKING:
-    from types import FrameType
 
 
 def lead(settings: MasterSettings, job_id: str) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from msgspec import Meta
 
 from parallelrun_core.answers.answer import Answer, Time, answer_of, rfc3339
+from parallelrun_core.names import assets as names
 from parallelrun_core.names.assets import kinds
-
-if TYPE_CHECKING:
-    from parallelrun_core.names import assets as names
 
 
 class Asset(Answer, kw_only=True, frozen=True):

@@ -6,7 +6,7 @@ A pipeline's holds for the jobs of its steps that have none of their own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
@@ -14,11 +14,9 @@ from parallelrun_core.documents.schema import SCHEMA, decode, encode
 from parallelrun_core.durable_files import replace_durably
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.folder.job_folder import JobFolder
+from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.layout import PRIVATE_FILE
 from parallelrun_core.wire.states import Orders, Priority
-
-if TYPE_CHECKING:
-    from parallelrun_core.folder.records import JobRecord
 
 _FILE: Final = "control.json"
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import structlog
+from structlog.typing import FilteringBoundLogger
 
 from parallelrun_core.untrusted.sanitize import visible
-
-if TYPE_CHECKING:
-    from structlog.typing import FilteringBoundLogger
 
 
 def configure(service: str, *, log_format: str = "json") -> None:

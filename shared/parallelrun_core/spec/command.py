@@ -7,16 +7,15 @@ retries mini-batches needs to know nothing of commands.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from pydantic import BaseModel
 
 from parallelrun_core.spec.expressions import same_name, with_literals, without_absent_parts
 from parallelrun_core.spec.fields import Input, Output, ValueInput
 from parallelrun_core.spec.problems import at
 from parallelrun_core.spec.secrets import reference_to
 from parallelrun_core.spec.shell_words import Variable, path_or_variable, with_values
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
 
 MAX_SECONDS: Final = 259_200
 SETTLED: Final[Mapping[str, Any]] = {

@@ -7,9 +7,10 @@ import time
 from collections.abc import Iterable, Sequence
 from itertools import compress, count, repeat
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
+from redis import Redis
 
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.scripts import QuickScript, script
@@ -17,9 +18,6 @@ from parallelrun_core.store.seals import Seal
 from parallelrun_core.wire.leasing import MAX_LEASES, RENEW_AFTER, Delivery, Mode, Turn, TurnReports
 from parallelrun_core.wire.outcome import encode_list
 from parallelrun_core.wire.states import JobState
-
-if TYPE_CHECKING:
-    from redis import Redis
 
 _RECORD: Final = itemgetter(2)
 _STATES: Final = {state.value.encode(): state for state in JobState}

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+from redis.asyncio import Redis
 
 from parallelrun_core.store.connection import connect_async
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.wire.states import JobState
-
-if TYPE_CHECKING:
-    from redis.asyncio import Redis
 
 _READ_AT_ONCE: Final = 200
 _ANSWER_S: Final = 5.0

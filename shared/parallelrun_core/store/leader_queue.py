@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, compress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
+from redis import Redis
+from redis.client import Pipeline
 
 from parallelrun_core.errors import Fenced
 from parallelrun_core.store import fast_path
@@ -22,10 +24,6 @@ from parallelrun_core.wire import message
 from parallelrun_core.wire.leasing import longest_ms
 from parallelrun_core.wire.outcome import Failure, Outcome
 from parallelrun_core.wire.states import JobState
-
-if TYPE_CHECKING:
-    from redis import Redis
-    from redis.client import Pipeline
 
 _MOST_OTHERS: Final = 200
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import secrets
 from collections.abc import Collection, Iterable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
+from redis import Redis
 
 from parallelrun_core.answers.nodes import NodeGpu, NodePressure
 from parallelrun_core.errors import NotFound, Unavailable
@@ -17,10 +18,6 @@ from parallelrun_core.store.scripts import script
 from parallelrun_core.wire.at_work import NodeWork
 from parallelrun_core.wire.finding import Finding
 from parallelrun_core.wire.states import NodeState
-
-if TYPE_CHECKING:
-    from redis import Redis
-
 
 _ASKED_S: Final = 60
 """How long a request to check stands."""

@@ -7,9 +7,11 @@ import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
+from redis import Redis
+from redis.client import Pipeline
 
 from parallelrun_core.errors import Conflict, Fenced, NotFound
 from parallelrun_core.lru_cache import LruCache
@@ -19,10 +21,6 @@ from parallelrun_core.store.scripts import QuickScript, script
 from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import ALLOWED_FROM, NO_ORDERS, JobState, Orders
-
-if TYPE_CHECKING:
-    from redis import Redis
-    from redis.client import Pipeline
 
 _REMEMBER_S = 7 * 86_400  # after that, the job is read from its folder
 _STATUSES: Final = 4_000

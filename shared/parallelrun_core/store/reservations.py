@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from redis import Redis
 
 from parallelrun_core.store import keys
 from parallelrun_core.store.scripts import script
-
-if TYPE_CHECKING:
-    from redis import Redis
 
 _CHANGES: Final = "changes"
 _LASTS_S: Final = 120

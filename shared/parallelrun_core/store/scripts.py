@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hiredis import pack_command
+from redis import Redis
+from redis.commands.core import Script
 from redis.exceptions import NoScriptError
 
 from parallelrun_core.store import script_texts
 from parallelrun_core.store.errors import ServerReplaced
 from parallelrun_core.store.fast_path import DirectClient
-
-if TYPE_CHECKING:
-    from redis import Redis
-    from redis.commands.core import Script
 
 
 def script(redis: Redis, name: str) -> Script:

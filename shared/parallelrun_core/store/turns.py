@@ -9,13 +9,12 @@ it, the next turn is asked for after a while.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from redis import Redis
 
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.scripts import script
-
-if TYPE_CHECKING:
-    from redis import Redis
 
 
 def wake(redis: Redis, job_id: str) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+from redis import Redis
 
 from parallelrun_core.store import keys
 from parallelrun_core.store.scripts import script
-
-if TYPE_CHECKING:
-    from redis import Redis
 
 HALF_LIFE_S: Final = 86_400.0
 """Seconds after which what an owner has used counts half."""

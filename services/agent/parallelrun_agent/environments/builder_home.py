@@ -13,15 +13,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from parallelrun_agent.environments.cache import REMOVED, move_away, unused
+from parallelrun_agent.users.choice import Uids
 from parallelrun_agent.users.places import let_through
 from parallelrun_agent.users.worker_user import WorkerUser
 from parallelrun_core.service.children import Child, variables_for
-
-if TYPE_CHECKING:
-    from parallelrun_agent.users.choice import Uids
 
 _HOME: Final = 0o771
 """The agent's and its builder's; workers pass through it to the Pythons."""

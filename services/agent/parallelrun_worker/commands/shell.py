@@ -7,10 +7,8 @@ import ctypes
 import os
 import signal
 import time
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from collections.abc import Mapping
+from typing import NamedTuple
 
 _SHELLS = ("/bin/bash", "/usr/bin/bash", "/bin/sh")
 _SET_DEATH_SIGNAL = 1

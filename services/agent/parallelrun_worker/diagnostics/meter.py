@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from parallelrun_worker.frames import TICKET, Use, pack_use
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _EVERY_S = 0.02
 _MAX_STATUS = 1 << 14

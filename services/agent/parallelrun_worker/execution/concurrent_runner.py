@@ -13,7 +13,8 @@ import json
 import os
 import time
 import zlib
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
 
 from parallelrun_worker import frames
 from parallelrun_worker.execution.deadlines import Deadlines, Run
@@ -21,12 +22,8 @@ from parallelrun_worker.execution.failures import NoRoom, RunTimeout
 from parallelrun_worker.execution.runner import Runner
 from parallelrun_worker.execution.user_script import UserScript
 from parallelrun_worker.mini_batches.mini_batch import Loader, MiniBatch, of_paths
+from parallelrun_worker.rows import Rendered
 from parallelrun_worker.script_api.permits import WAITED, Stopwatch
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from parallelrun_worker.rows import Rendered
 
 _ALIVE_S = 1.0
 _GATHER_S = 0.01

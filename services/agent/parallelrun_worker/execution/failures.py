@@ -5,16 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from types import FrameType
 
 from parallelrun_worker import frames
 from parallelrun_worker.execution import gpu_memory
 from parallelrun_worker.rows import BadReturn
 from parallelrun_worker.script_api.script import WorkerBroken
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from types import FrameType
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _MAX_TRACEBACK = 16_000

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from parallelrun_worker.rows.returned import BadReturn, has_no_text
 from parallelrun_worker.tables.data_warnings import DataWarning, DataWarnings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 MARK = " at 0x"
 """In every such text."""

@@ -11,14 +11,12 @@ import asyncio
 import json
 import os
 import threading
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from parallelrun_worker.script_api.entry_script import EntryScript
 from parallelrun_worker.script_api.refusals import MemoryFull
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 MAX_BYTES = 1 << 30
 """Of a worker process's file."""

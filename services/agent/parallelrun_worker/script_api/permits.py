@@ -14,16 +14,14 @@ import math
 import socket
 import threading
 import time
+from collections.abc import Callable
 from contextvars import ContextVar
 from email.utils import parsedate_to_datetime
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, ClassVar
+from types import TracebackType
+from typing import Any, ClassVar
 
 from parallelrun_worker.script_api.refusals import PermitRefused
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import TracebackType
 
 _DEFAULT_PAUSE_S = 1.0
 _MOST_PAUSE_S = 3600.0

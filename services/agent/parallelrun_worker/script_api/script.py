@@ -5,12 +5,10 @@ All of it works where a script runs alone, as in its own unit test.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from parallelrun_worker.script_api.refusals import MemoryFull, PermitRefused
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = [
     "ItemError",

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from parallelrun_worker.script_api.metrics import MetricLog
 from parallelrun_worker.shims.dataset import Dataset
 from parallelrun_worker.shims.job import about_job, file_called, job_id, not_here
 from parallelrun_worker.shims.workspace import Workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 
 class Run:

@@ -8,13 +8,9 @@ from __future__ import annotations
 
 import ast
 import sys
-from importlib.machinery import PathFinder
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from importlib.machinery import ModuleSpec
-    from types import ModuleType
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
 
 PACKAGES = frozenset(("numpy", "pandas", "pyarrow"))
 """Each of them computes after a fork in tests/integration/worker/test_templates.py."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
@@ -13,6 +13,7 @@ from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import Closing
 from parallelrun_core.folder.records import JobRecord, Reopening
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.store.connection import Redis
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.states import JobState
@@ -22,9 +23,6 @@ from parallelrun_master.ledger.ledger import Ledger
 from parallelrun_master.policy.error_groups import with_cause
 from parallelrun_master.policy.pace import PaceKeeper
 from parallelrun_master.reports import Reports
-
-if TYPE_CHECKING:
-    from parallelrun_core.store.connection import Redis
 
 _MOST_DAMAGE: Final = 20
 

@@ -4,7 +4,7 @@ forgotten."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.folder.costs import budget_usd
@@ -13,6 +13,7 @@ from parallelrun_core.folder.manifest import Closing, last_closing, read_length
 from parallelrun_core.folder.records import JobRecord, Reopening
 from parallelrun_core.plurals import counted
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.store.connection import Redis
 from parallelrun_core.wire.outcome import LostRows
 from parallelrun_master.leader.job_context import JobContext
 from parallelrun_master.leadership import Leadership
@@ -22,9 +23,6 @@ from parallelrun_master.ledger.ledger import Ledger
 from parallelrun_master.policy.error_groups import ErrorGroups
 from parallelrun_master.policy.pace import PaceKeeper
 from parallelrun_master.reports import Reports
-
-if TYPE_CHECKING:
-    from parallelrun_core.store.connection import Redis
 
 _MOST_NAMED: Final = 500
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.folder.job_folder import JobFolder
@@ -25,10 +25,7 @@ from parallelrun_core.schedules.policy import FireOutcome, decide
 from parallelrun_core.schedules.records import FireRecord, Revision, rfc3339_of, stamp, utc_time
 from parallelrun_core.schedules.store import ScheduleStore
 from parallelrun_core.service import failpoints, telemetry
-from parallelrun_core.store.connection import CONNECTION_ERRORS
-
-if TYPE_CHECKING:
-    from parallelrun_core.store.connection import Redis
+from parallelrun_core.store.connection import CONNECTION_ERRORS, Redis
 
 log = telemetry.logger()
 

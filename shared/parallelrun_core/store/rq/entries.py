@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
+from redis import Redis
 from rq import Queue
 from rq.exceptions import NoSuchJobError
 from rq.job import Job
@@ -21,9 +22,6 @@ from parallelrun_core.errors import NotFound
 from parallelrun_core.ids import checked_job_id
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store.errors import CONNECTION_ERRORS
-
-if TYPE_CHECKING:
-    from redis import Redis
 
 log = logger()
 

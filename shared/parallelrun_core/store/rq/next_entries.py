@@ -12,18 +12,16 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from redis import WatchError
+from redis.client import Pipeline
+from rq import Queue
 from rq.job import JobStatus
 
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store.errors import CONNECTION_ERRORS
 from parallelrun_core.store.rq.entries import REMEMBER_FAILED_S, Entry
-
-if TYPE_CHECKING:
-    from redis.client import Pipeline
-    from rq import Queue
 
 log = logger()
 

@@ -5,17 +5,15 @@ RQ's defaults would hurt here: pickle on the wire, and a timeout of 180 s that k
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from redis import Redis
+from redis.client import Pipeline
+from rq import Queue
 from rq.exceptions import InvalidJobOperation
 from rq.job import JobStatus
 
 from parallelrun_core.store.rq.entries import CONCATENATE, LEAD, NO_TIMEOUT, REMEMBER_FAILED_S, EntryKind, queue
-
-if TYPE_CHECKING:
-    from redis import Redis
-    from redis.client import Pipeline
-    from rq import Queue
 
 _FIRST: Final = "0"
 
