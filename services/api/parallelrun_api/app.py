@@ -22,8 +22,8 @@ from parallelrun_api.routes import (
     admin,
     advice,
     assets,
+    changing,
     computes,
-    controlling,
     datastores,
     drafts,
     endpoints,
@@ -37,19 +37,14 @@ from parallelrun_api.routes import (
     mini_batches,
     nodes,
     operations,
+    people,
     previews,
     profiles,
-    quotas,
     remembered,
-    removing,
-    reopening,
     schedules,
     session,
     stacks,
-    tagging,
     tiles,
-    tokens,
-    usage,
 )
 from parallelrun_api.studio.pages import Pages
 
@@ -62,9 +57,9 @@ opaque `next_page_token`. Fields may be added to answers; unknown fields in requ
 
 
 _MODULES: Final = (
-    jobs, drafts, previews, advice, explaining, controlling, reopening, removing, tagging, remembered, schedules,
+    jobs, drafts, previews, advice, explaining, changing, remembered, schedules,
     endpoints, events, mini_batches, tiles, files, log_lines, measurements, stacks, profiles, nodes,
-    computes, datastores, limits, assets, tokens, quotas, usage, session, operations, admin,
+    computes, datastores, limits, assets, people, session, operations, admin,
 )  # fmt: skip
 """The routes, in the order in which the contract with clients lists them."""
 
