@@ -14,8 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from parallelrun_api.http.audit import Audit, AuditFile, ListedRefusals
-from parallelrun_api.http.read_counts import ReadCounts
+from parallelrun_api.http.audit import Audit, AuditFile, ListedRefusals, ReadCounts
 from tests.integration.api.conftest import Site
 from tests.integration.api.server import ApiServer
 
