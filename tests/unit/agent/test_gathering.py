@@ -8,7 +8,7 @@ from queue import SimpleQueue
 
 import pytest
 
-from parallelrun_agent.workers.gathering import GroupQueue
+from parallelrun_agent.workers.committer import GroupQueue
 
 PATIENCE_S = 20.0
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from parallelrun_agent.staging import side_inputs, side_objects
+from parallelrun_agent.staging import side_inputs
 from parallelrun_agent.staging.cache import StageCache
 from parallelrun_agent.staging.side_inputs import SideInputs
 from parallelrun_agent.staging.tree import JobTree
@@ -59,7 +59,7 @@ class Store(ObjectStorage):
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> Store:
     store = Store()
-    monkeypatch.setattr(side_objects, "storage_of", lambda _: store)
+    monkeypatch.setattr(side_inputs, "storage_of", lambda _: store)
     monkeypatch.setattr(side_inputs, "fetch", store.fetch)
     monkeypatch.setattr(side_inputs, "_AGAIN_S", 0.01)
     monkeypatch.setattr(side_inputs, "_SAY_EVERY_S", 0.05)

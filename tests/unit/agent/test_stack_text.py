@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parallelrun_agent.stacks.text import MOST_FRAMES, threads_of
+from parallelrun_agent.stacks.dumps import MOST_FRAMES, threads_of
 from parallelrun_core.answers.stacks import StackFrame
 
 OURS = "/site/parallelrun_worker/runner.py"

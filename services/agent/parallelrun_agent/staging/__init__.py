@@ -5,7 +5,6 @@ mini_batches.py   from a message to what is to be staged for it
 job_stage.py      all that one job stages on one node
 tree.py           where in a job's tree each object is
 side_inputs.py    inputs that every worker needs whole, such as a model
-side_objects.py   what such an input consists of
 staged.py         what a mini-batch needs, and how bringing it here has ended
 failures.py       why a mini-batch can't have its files
 stager.py         fetches the files of mini-batches, as there is room for them

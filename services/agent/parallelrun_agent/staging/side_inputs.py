@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, Literal
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
 
 from parallelrun_agent.staging.cache import StageCache
 from parallelrun_agent.staging.fetching import fetch
 from parallelrun_agent.staging.room import StagingFull
-from parallelrun_agent.staging.side_objects import SideObject, SideObjects
 from parallelrun_agent.staging.tree import JobTree
 from parallelrun_core.service.telemetry import logger
-from parallelrun_core.storage.interface import Replaced
+from parallelrun_core.storage.interface import Replaced, Version
 from parallelrun_core.storage.objects.environment import NoCredentials
-from parallelrun_core.storage.objects.trouble import StoreAway, StoreError
+from parallelrun_core.storage.objects.trouble import Missing, StoreAway, StoreError
+from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.wire.outcome import Failure
 
 log = logger()
@@ -182,3 +185,58 @@ class SideInputs:
         words = getattr(error, "strerror", None) or str(error) or type(error).__name__
         self._failure = Failure(category, f"Inputs of the job can't be brought to this node: {where}{words}")
         self._changed()
+
+
+class SideObject(NamedTuple):
+    url: str
+    version: Version
+    place: Path
+
+
+class SideObjects:
+    """The objects of one side input, listed once.
+
+    Args:
+        folder: where they are to be.
+
+    Raises:
+        Missing: there is none.
+        ValueError: they can't all be files of one folder.
+        OSError: the store refuses, or doesn't answer.
+
+    Attributes:
+        missing: those that are not there yet, by URL; the fetcher's to keep.
+        path: of the folder, or of the file if the input is one.
+    """
+
+    def __init__(self, url: str, folder: Path) -> None:
+        storage, versions = storage_of(url), _listed(url)
+        top, pattern = storage.split(url)
+        places = {each: folder / (storage.below(each, top) or storage.from_everywhere(each)) for each in versions}
+        _check(places, folder)
+        self.missing = {each: SideObject(each, version, places[each]) for each, version in versions.items()}
+        self.size_bytes = sum(version.size_bytes for version in versions.values())
+        first = next(iter(versions))
+        is_one_file = not pattern and storage.below(top, first) is not None
+        self.path = places[first] if is_one_file else folder
+
+
+def _listed(url: str) -> dict[str, Version]:
+    listing = storage_of(url).files(url)
+    objects: dict[str, Version] = {}
+    for folder, names in listing:
+        urls = (f"{os.fsdecode(folder)}/{os.fsdecode(name)}" for name in names)
+        objects.update(zip(urls, listing.versions or (), strict=True))
+    if not objects:
+        raise Missing(errno.ENOENT, "there is nothing at this URL", url)
+    return objects
+
+
+def _check(places: dict[str, Path], folder: Path) -> None:
+    files = {str(place): url for url, place in places.items()}
+    for place, url in files.items():
+        above = os.path.dirname(place)
+        while len(above) > len(str(folder)):
+            if above in files:
+                raise ValueError(f"{files[above]} can't be a file where {url} is: rename one of these objects")
+            above = os.path.dirname(above)
