@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_worker.commands.ended import CommandFailed, last_lines
 from parallelrun_worker.commands.place import make_place
+from parallelrun_worker.commands.runner import CommandFailed, last_lines
 
 
 def test_the_place_of_a_command_is_a_copy_that_it_may_change(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from parallelrun_worker.commands.ended import CommandFailed
+from parallelrun_worker.commands.runner import CommandFailed
 from parallelrun_worker.execution.gpu_memory import has_run_out, says_so
 
 TORCH = "CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity of 39 GiB"

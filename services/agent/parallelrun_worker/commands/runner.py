@@ -1,17 +1,18 @@
-"""The worker of a job with a command. To the agent, it is a worker like any other."""
+"""The worker of a job with a command, and what a failed one has said last. To the agent, it is one like any other."""
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import time
 from typing import TYPE_CHECKING
 
 from parallelrun_worker import frames
 from parallelrun_worker.commands import shell
-from parallelrun_worker.commands.ended import CommandFailed, last_lines
 from parallelrun_worker.commands.place import make_place
+from parallelrun_worker.execution import gpu_memory
 from parallelrun_worker.execution.failures import NO_ROOM, NoRoom, report
 from parallelrun_worker.execution.runner import Runner
 from parallelrun_worker.execution.user_script import UserScript
@@ -27,6 +28,14 @@ _FOR_PYTHON = os.path.join(os.path.dirname(__file__), "for_python")
 _FIRST = {"PATH": os.path.dirname(sys.executable), "PYTHONPATH": _FOR_PYTHON}
 """What comes first in these variables of a command."""
 _NOT_RUN = shell.ProcessEnd(0, 0.0, 0)
+_LAST_BYTES = 16 << 10
+_LAST_LINES = 25
+_LONGEST_LINE = 500
+_BY_SIGNAL = 128
+_KNOWN = {
+    126: " (a file in it can't be executed)",
+    127: " (a program in it was not found)",
+}
 
 
 class _NoScript(UserScript):
@@ -133,3 +142,58 @@ def _environment() -> dict[str, str]:
     """The worker's, in which `python` is that of the job, and what Python prints can be followed."""
     joined = {name: os.pathsep.join(filter(None, (before, os.environ.get(name)))) for name, before in _FIRST.items()}
     return {"PYTHONUNBUFFERED": "1", **os.environ, **joined}
+
+
+class CommandFailed(Exception):
+    """The command ended with an exit code other than 0, or was ended.
+
+    Args:
+        status: its exit code; negative: the signal that ended it.
+        last_lines: of what it has printed.
+    """
+
+    def __init__(self, status: int, last_lines: list[str]) -> None:
+        self.category = "SIGNAL" if status < 0 else "EXITED"
+        if gpu_memory.says_so("\n".join(last_lines)):
+            self.category = gpu_memory.CATEGORY
+        self.last_lines = last_lines
+        how = _by_signal(-status) if status < 0 else f"The command ended with exit code {status}{_meaning(status)}"
+        last = next((line.strip() for line in reversed(last_lines) if line.strip()), "")
+        super().__init__(f"{how}: {last[:_LONGEST_LINE]}" if last else f"{how}.")
+
+
+def _by_signal(number: int) -> str:
+    return f"The command was ended by signal {number} ({_name_of(number)}){_perhaps_memory(number)}"
+
+
+def _meaning(code: int) -> str:
+    if code > _BY_SIGNAL and _name_of(code - _BY_SIGNAL):
+        number = code - _BY_SIGNAL
+        return f" (a program in it was ended by signal {number}, {_name_of(number)}{_perhaps_memory(number)})"
+    return _KNOWN.get(code, "")
+
+
+def _perhaps_memory(number: int) -> str:
+    return ", perhaps by the kernel because memory ran out" if number == signal.SIGKILL else ""
+
+
+def _name_of(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return ""
+
+
+def last_lines(file: int, begin: int) -> list[str]:
+    """The last lines of a file, as far as they were written since it had this size.
+
+    Of a line that was written again and again, as a progress bar is, only what could be seen last.
+    """
+    try:
+        size = os.fstat(file).st_size
+        at = max(begin if begin <= size else 0, size - _LAST_BYTES)
+        text = os.pread(file, _LAST_BYTES, at).decode("utf-8", "replace")
+    except OSError:
+        return []
+    lines = [line.rstrip("\r").rpartition("\r")[2] for line in text.rstrip().split("\n")]
+    return [line for line in lines[-_LAST_LINES:] if line] if text.strip() else []
