@@ -68,7 +68,7 @@ ALLOWED = {
     ("services/concatenator/parallelrun_concatenator/parts.py", "_read"): THE_JOB_FOLDER,
     ("services/concatenator/parallelrun_concatenator/parts.py", "_read_all"): THE_JOB_FOLDER,
     ("services/master/parallelrun_master/planning/changed_inputs.py", "changed_inputs"): THE_JOB_FOLDER,
-    ("services/master/parallelrun_master/planning/listing_changes.py", "listing_changes"): THE_JOB_FOLDER,
+    ("services/master/parallelrun_master/planning/changed_inputs.py", "listing_changes"): THE_JOB_FOLDER,
     (
         "services/master/parallelrun_master/planning/formats/delta_lake.py",
         "_check_log",

@@ -26,8 +26,7 @@ from parallelrun_master.leader.job_context import JobContext
 from parallelrun_master.leader.node_watch import NodeWatch
 from parallelrun_master.leader.watchdog import Watchdog
 from parallelrun_master.planning.apart import Apart
-from parallelrun_master.planning.changed_inputs import changed_inputs
-from parallelrun_master.planning.listing_changes import listing_changes
+from parallelrun_master.planning.changed_inputs import changed_inputs, listing_changes
 from parallelrun_master.planning.shuffling import ShuffleFailed
 from parallelrun_master.policy.budget import Budget
 from parallelrun_master.policy.completion import Completion, End
