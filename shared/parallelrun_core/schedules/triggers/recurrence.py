@@ -1,8 +1,9 @@
-"""Due every so often: every few minutes, or by day, week or month at some times."""
+"""Due every so often: every few minutes, or by day, week or month at times of the day, from a first day on."""
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, tzinfo
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta, tzinfo
 from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import BeforeValidator, Field
@@ -10,13 +11,13 @@ from pydantic import BeforeValidator, Field
 from parallelrun_core.described import Strict
 from parallelrun_core.problems import Problems
 from parallelrun_core.schedules.occurrences import ByTheClock, ByTheTime, Occurrences
-from parallelrun_core.schedules.recurrence import WEEK_DAYS, Recurrence
 from parallelrun_core.schedules.trigger_base import Trigger, lower
 from parallelrun_core.schedules.wall_clock import wall_time
 
 _LONGEST: Final = 10_000
 """The largest number of an interval."""
 _UNITS: Final = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1)}
+WEEK_DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 
 def _as_list(value: object) -> object:
@@ -111,3 +112,44 @@ def _check_pattern(frequency: str, pattern: RecurrencePattern, pointer: str) -> 
 
 
 TRIGGER: Final = RecurrenceTrigger
+
+
+@dataclass(frozen=True, slots=True)
+class Recurrence:
+    """The days and the times of a day at which something is due."""
+
+    frequency: Literal["day", "week", "month"]
+    interval: int
+    first: date
+    """The day from which days and months are counted, and the week from which weeks are, which begin on Monday."""
+    hours: tuple[int, ...]
+    minutes: tuple[int, ...]
+    week_days: frozenset[int]
+    """0: Monday. Empty: any."""
+    month_days: frozenset[int]
+    """A month that has no such day is passed over. Empty: any."""
+    second: int = 0
+
+    is_hourly: Final = False
+
+    def has(self, day: date) -> bool:
+        if self._units(day) % self.interval:
+            return False
+        is_week_day = not self.week_days or day.weekday() in self.week_days
+        return is_week_day and (not self.month_days or day.day in self.month_days)
+
+    def times(self) -> list[time]:
+        """Return when on such a day, in order."""
+        return [time(hour, minute, self.second) for hour in self.hours for minute in self.minutes]
+
+    def _units(self, day: date) -> int:
+        """Return how many days, weeks or months after the first one it is."""
+        if self.frequency == "day":
+            return (day - self.first).days
+        if self.frequency == "week":
+            return (_monday(day) - _monday(self.first)).days // 7
+        return (day.year - self.first.year) * 12 + day.month - self.first.month
+
+
+def _monday(day: date) -> date:
+    return day - timedelta(days=day.weekday())
