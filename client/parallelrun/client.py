@@ -18,13 +18,11 @@ from parallelrun.errors import ConnectionFailed
 from parallelrun.http.transport import RetryPolicy, Transport
 from parallelrun.resources.assets import Assets
 from parallelrun.resources.batch_endpoints import BatchDeployments, BatchEndpoints
-from parallelrun.resources.cluster import Admin, Nodes, Usage
-from parallelrun.resources.computes import Computes
+from parallelrun.resources.cluster import Admin, Computes, Nodes, Usage
 from parallelrun.resources.datastores import Datastores
 from parallelrun.resources.jobs import Jobs
 from parallelrun.resources.limits import Limits, Quotas
-from parallelrun.resources.logs import JobLogs
-from parallelrun.resources.outputs import JobOutputs
+from parallelrun.resources.outputs import JobLogs, JobOutputs
 from parallelrun.resources.pictures import Pictures
 from parallelrun.resources.schedules import Schedules
 from parallelrun.resources.tokens import Tokens

@@ -14,15 +14,12 @@ from parallelrun.cli.completion import job_states, one_of
 from parallelrun.cli.definitions import command_group
 from parallelrun.cli.exit_codes import StrictOption
 from parallelrun.cli.job_control import cancel, pause, prioritize, resume, retry
-from parallelrun.cli.job_explain import explain
 from parallelrun.cli.job_file_options import Assignments, InputPlaces, read_with_options
 from parallelrun.cli.job_files import JobId, download, logs
 from parallelrun.cli.job_follow import follow_job, stream
-from parallelrun.cli.job_insight import profile, stacks
-from parallelrun.cli.job_remembered import forget, remembered
-from parallelrun.cli.job_removal import archive, delete, restore, tag
+from parallelrun.cli.job_insight import explain, profile, report, stacks
+from parallelrun.cli.job_removal import archive, delete, forget, remembered, restore, tag
 from parallelrun.cli.job_replay import replay
-from parallelrun.cli.job_report import report
 from parallelrun.cli.job_show import show
 from parallelrun.cli.job_views import open_page, top
 from parallelrun.cli.output import FormatOption, LimitOption, OutputFormat, say, say_notes, show_change, show_list

@@ -1,18 +1,21 @@
-"""`parallelrun job stacks` and `job profile`: what the code of a job does, and where its time goes."""
+"""`parallelrun job stacks|profile|explain|report`: what the code of a job does, why it doesn't run, all on a page."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from parallelrun.cli.completion import one_of
 from parallelrun.cli.job_files import JobId
-from parallelrun.cli.output import FormatOption, OutputFormat, dump, say, show_list
+from parallelrun.cli.output import FormatOption, OutputFormat, dump, say, show_list, table
 from parallelrun.cli.server import Token, Url, connect
 from parallelrun.progress.text import clean
 
 if TYPE_CHECKING:
+    from parallelrun.models import Explanation
     from parallelrun_core.answers.stacks import NodeStacks, WorkerStacks
 
 _DOING = {
@@ -21,6 +24,7 @@ _DOING = {
     "waits": "waits",
     "unknown": "is not known",
 }
+_MARKS: Final = {"met": "ok", "waits": "waits", "blocks": "blocks"}
 
 
 def stacks(
@@ -109,3 +113,64 @@ def _threads(worker: WorkerStacks) -> list[str]:
             lines.append("  main thread:" if thread.is_main else f"  thread {thread.name}".rstrip() + ":")
             lines += [f"    {frame.file}:{frame.line or '?'} {frame.function}" for frame in thread.frames]
     return lines
+
+
+def explain(
+    job_id: JobId,
+    *,
+    mini_batch: Annotated[
+        int | None, typer.Option("--mini-batch", metavar="N", min=0, help="Only this mini-batch.", show_default=False)
+    ] = None,
+    form: FormatOption = OutputFormat.TABLE,
+    url: Url = "",
+    token: Token = "",
+) -> None:
+    """Say why a job or a mini-batch doesn't run. Each condition is listed, with what to do about the first one that
+    isn't met."""
+    with connect(url, token) as client:
+        explanation = client.jobs.explain(job_id, mini_batch=mini_batch)
+    if form is OutputFormat.NAME:
+        print(*(each.name for each in explanation.conditions if each.state != "met"), sep="\n")
+    elif form is OutputFormat.TABLE:
+        _show(explanation)
+    else:
+        dump(explanation, form)
+
+
+def _show(explanation: Explanation) -> None:
+    subject = explanation.job if explanation.mini_batch is None else f"mini-batch {explanation.mini_batch}"
+    print(clean(f"{subject}: {explanation.answer}"))
+    if explanation.advice:
+        print(clean(f"what to do: {explanation.advice}"))
+    if explanation.conditions:
+        print()
+        rows = [[each.name, _MARKS.get(each.state, each.state), each.text] for each in explanation.conditions]
+        table(["CONDITION", "STATE", "WHY"], rows)
+
+
+def report(
+    job_id: JobId,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="Where to write; `-`: stdout.", show_default="ID.html")
+    ] = "",
+    url: Url = "",
+    token: Token = "",
+) -> None:
+    """Write all that is known about a job into one file. It is HTML, such as for a ticket; prints its path.
+
+    It needs nothing else to be read: no server, no network, no scripts.
+    """
+    from parallelrun.report.facts import gather
+    from parallelrun.report.page import page
+
+    with connect(url, token) as client:
+        text = page(gather(client, job_id))
+    if output == "-":
+        sys.stdout.write(text)
+        return
+    path = Path(output or f"{job_id}.html")
+    # Whoever reads the earlier report in the same place never sees half of this one.
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
+    print(path)

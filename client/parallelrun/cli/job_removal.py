@@ -1,14 +1,15 @@
-"""`parallelrun job tag|archive|restore|delete`"""
+"""`parallelrun job tag|archive|restore|delete`, and `remembered|forget`: what entry scripts keep for later tries."""
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Annotated
 
 import typer
 
 from parallelrun.cli.each import RefusedNames, change_each
 from parallelrun.cli.job_files import JobId, JobIds
-from parallelrun.cli.output import FormatOption, OutputFormat, say, show_change
+from parallelrun.cli.output import FormatOption, LimitOption, OutputFormat, say, show_change, show_list
 from parallelrun.cli.server import Token, Url, connect
 
 
@@ -64,3 +65,47 @@ def delete(job_ids: JobIds, url: Url = "", token: Token = "") -> None:
                 print(f"{job_id} deleted", flush=True)
     refusals.exit()
     say("restore it within a day:  parallelrun job restore ID")
+
+
+def remembered(
+    job_id: JobId,
+    *,
+    text: Annotated[str, typer.Option(metavar="TEXT", help="Only keys with this in them.")] = "",
+    limit: LimitOption = None,
+    form: FormatOption = OutputFormat.TABLE,
+    url: Url = "",
+    token: Token = "",
+) -> None:
+    """Show the answers that `remember()` has kept. Also while the job runs."""
+    with connect(url, token) as client:
+        show_list(
+            islice(client.jobs.remembered(job_id, text=text), limit),
+            form,
+            name=lambda each: each.key,
+            columns=["key", "bytes", ("VALUE", lambda each: each.value_begin), "log"],
+        )
+
+
+def forget(
+    job_id: JobId,
+    *,
+    key: Annotated[
+        str | None, typer.Option(metavar="KEY", help="Delete what is under this key.", show_default=False)
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Delete what is under all keys.")] = False,
+    form: FormatOption = OutputFormat.TABLE,
+    url: Url = "",
+    token: Token = "",
+) -> None:
+    """Delete answers that the script of a job has remembered. The job must have ended.
+
+    When it is resumed, it asks for them again. What other jobs have taken over stays with them.
+    """
+    from parallelrun_core.plurals import counted
+
+    if everything == (key is not None):
+        raise typer.BadParameter("name the --key of an answer, or --all", param_hint="--key")
+    with connect(url, token) as client:
+        forgotten = client.jobs.forget(job_id, key)
+    text = f"{counted(forgotten.count, 'answer')} deleted, {forgotten.bytes:,} bytes"
+    show_change(forgotten, form, name=job_id, text=f"{job_id}: {text}")

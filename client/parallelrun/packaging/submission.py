@@ -9,13 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from parallelrun_core.code.source import source_of
+from parallelrun_core.code.source import CodeSource, source_of
 from parallelrun_core.computes.images import CONDITIONAL
+from parallelrun_core.errors import UnsafePath
 from parallelrun_core.names.assets import INCLUDES, stored_code
 from parallelrun_core.names.computes import DOCKERFILE
+from parallelrun_core.untrusted.paths import relative_parts
 
 if TYPE_CHECKING:
-    from parallelrun_core.code.source import CodeSource
     from parallelrun_core.intake.reading import Reading
     from parallelrun_core.spec import JobSpec, PipelineSpec
 
@@ -44,8 +45,6 @@ def without_its_code(
     """
     document = spec.model_dump(mode="json", exclude_unset=True)
     if upload_code and document.get("type") == "pipeline":
-        from parallelrun.packaging.pipeline_code import with_code_in_zip
-
         return with_code_in_zip(document)
     code, includes = document.get("code", ""), document.get(INCLUDES, ())
     if upload_code and (code or includes) and not stored_code(code):
@@ -106,3 +105,35 @@ def body_of(document: Mapping[str, Any], sources: Mapping[str, CodeSource]) -> I
             }
 
         yield body
+
+
+def with_code_in_zip(document: dict[str, Any]) -> tuple[dict[str, Any], dict[str, CodeSource]]:
+    """The fields of a pipeline whose steps name folders of a zip, and the code of this machine that each is.
+
+    Steps with the same code name the same folder; those without code still name none.
+    """
+    from parallelrun_core.spec.pipeline_steps import with_steps
+
+    names: dict[CodeSource, str] = {}
+
+    def named(_: tuple[str, ...], step: dict[str, Any]) -> dict[str, Any]:
+        code, includes = step["job"].get("code", ""), step["job"].get(INCLUDES, ())
+        if not (code or includes) or stored_code(code):
+            return step
+        source = source_of(code, includes)
+        name = names.get(source) or names.setdefault(source, _new_name(code, set(names.values())))
+        return {**step, "job": {**step["job"], "code": name, **({INCLUDES: []} if includes else {})}}
+
+    changed = with_steps(document, named)
+    return changed, {name: source for source, name in names.items()}
+
+
+def _new_name(code: str, used_names: set[str]) -> str:
+    """A name for a folder that says what it is, whatever letter case means where the zip is unpacked."""
+    try:
+        (name,) = relative_parts(Path(code or "code").resolve().name)
+    except (UnsafePath, ValueError):
+        name = "code"
+    folded = {each.casefold() for each in used_names}
+    numbered = (f"{name}-{number}" for number in range(2, len(used_names) + 3))
+    return name if name.casefold() not in folded else next(each for each in numbered if each.casefold() not in folded)

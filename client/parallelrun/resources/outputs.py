@@ -1,6 +1,6 @@
-"""The outputs of jobs: listed, and downloaded complete.
+"""The files of jobs: outputs, listed and downloaded complete; logs, as they are at the moment.
 
-A file is downloaded next to its target, under a name that ends in `.part`. It gets its own name when it is complete
+An output is downloaded next to its target, under a name that ends in `.part`. It gets its own name when it is complete
 and, if the server has a hash of it, verified. A broken download continues where it broke off; with a hash also in a
 later run, because nothing else says which file an earlier part belongs to.
 """
@@ -200,3 +200,32 @@ def _sha256_of(job: Job, path: str) -> str:
 
 def _elsewhere(page: dict[str, Any]) -> dict[str, str]:
     return {each["output"]: each["url"] for each in page.get("elsewhere", ())}
+
+
+class JobLogs:
+    """The logs of jobs."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(self, job_id: str) -> list[RemoteFile]:
+        """All logs that exist so far."""
+        return list(pages(self._transport, job_path(job_id, "logs"), RemoteFile))
+
+    def read(self, job_id: str, path: str, *, tail: int | None = None) -> Iterator[bytes]:
+        """The content of a log at this moment, in chunks.
+
+        Args:
+            path: a path from `list`.
+            tail: only this many lines, the last ones.
+
+        Raises:
+            NotFound: there is no such log.
+            ConnectionFailed: the connection broke.
+        """
+        params = {} if tail is None else {"tail": str(tail)}
+        with self._transport.stream(job_path(job_id, "logs", path), params=params) as response:
+            try:
+                yield from response.iter_bytes()
+            except httpx.TransportError as failure:
+                raise self._transport.lost(failure) from failure

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from parallelrun.cli import main
-from parallelrun.resources.logs import JobLogs
+from parallelrun.resources.outputs import JobLogs
 from tests.integration.client.fake_api import COMPLETED, JOB, MODIFIED, Answer, FakeApi
 
 pytestmark = pytest.mark.usefixtures("_at_the_api")
