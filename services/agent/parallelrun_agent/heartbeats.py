@@ -16,9 +16,10 @@ from parallelrun_agent.node.nvml import GpuWatch
 from parallelrun_agent.node.usage_meter import UsageMeter
 from parallelrun_agent.node.waits import PressureReader
 from parallelrun_agent.settings import AgentSettings
+from parallelrun_core.answers.nodes import NodeCheck
 from parallelrun_core.ids import new_session
 from parallelrun_core.service.pacing import Every
-from parallelrun_core.store.nodes import CheckAnswer, NodeInfo, NodeRegistry
+from parallelrun_core.store.nodes import NodeInfo, NodeRegistry
 from parallelrun_core.wire.states import NodeState
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Heartbeats:
         self._gpu_count = len(gpus)
         self._interval = Every(settings.lease_seconds / _BEATS_PER_LEASE)
         self._reported_state = ""
-        self._reported_check: CheckAnswer | None = None
+        self._reported_check: NodeCheck | None = None
         self._memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         # The agent's loop asks these at every turn.
         self.is_due = self._interval.is_due

@@ -10,13 +10,12 @@ from typing import Final, NamedTuple
 import msgspec
 from redis import Redis
 
-from parallelrun_core.answers.nodes import NodeGpu, NodePressure
+from parallelrun_core.answers.nodes import NodeCheck, NodeGpu, NodePressure
 from parallelrun_core.errors import NotFound, Unavailable
 from parallelrun_core.plurals import counted
 from parallelrun_core.store import keys
 from parallelrun_core.store.scripts import script
 from parallelrun_core.wire.at_work import NodeWork
-from parallelrun_core.wire.finding import Finding
 from parallelrun_core.wire.states import NodeState
 
 _ASKED_S: Final = 60
@@ -48,13 +47,6 @@ class StacksRequest(msgspec.Struct, kw_only=True, frozen=True):
     """Only this worker; empty: all of them."""
     until_ms: int = 0
     """The end of its validity, by the clock of Redis."""
-
-
-class CheckAnswer(msgspec.Struct, kw_only=True, frozen=True):
-    id: str
-    """Id of the request."""
-    findings: list[Finding]
-    """Findings about what is not as it should be, and what of these paths can be read."""
 
 
 class NodeMeasurement(msgspec.Struct, kw_only=True, frozen=True):
@@ -128,7 +120,7 @@ class NodeInfo(msgspec.Struct, kw_only=True, frozen=True):
     """Workers that a job may have there which asks for more than `slots`; 0: no more."""
     gpu_count: int = 0
     """Number of GPUs that workers get, measured or not; 0 of an earlier release."""
-    check: CheckAnswer | None = None
+    check: NodeCheck | None = None
     """The answer to the last request, for a while."""
     usage: NodeMeasurement | None = None
     """The use of its resources; None: an agent of an earlier release doesn't measure it."""

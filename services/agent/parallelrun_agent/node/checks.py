@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Final
 
 from parallelrun_core import checks
+from parallelrun_core.answers.nodes import NodeCheck
 from parallelrun_core.checks.bounded import findings
-from parallelrun_core.store.nodes import CheckAnswer, NodeCheckRequest
+from parallelrun_core.store.nodes import NodeCheckRequest
 from parallelrun_core.wire.finding import Finding, Level, Place
 
 _KEPT_S: Final = 60.0
@@ -33,10 +34,10 @@ class NodeChecks:
         self._place = Place(root=root)
         self._asked = ""
         self._thread: threading.Thread | None = None
-        self._answer: tuple[float, CheckAnswer] | None = None
+        self._answer: tuple[float, NodeCheck] | None = None
 
     @property
-    def answer(self) -> CheckAnswer | None:
+    def answer(self) -> NodeCheck | None:
         """Return the answer to the last request, if it isn't old."""
         at, answer = self._answer or (0.0, None)
         return answer if answer is not None and time.monotonic() - at < _KEPT_S else None
@@ -51,7 +52,7 @@ class NodeChecks:
     def _run(self, request: NodeCheckRequest) -> None:
         node_findings = list(map(_shortened, (*_troubles(self._place), *_readable(request.paths, self._place))))
         if request.id == self._asked:
-            self._answer = time.monotonic(), CheckAnswer(id=request.id, findings=node_findings)
+            self._answer = time.monotonic(), NodeCheck(id=request.id, findings=node_findings)
 
 
 def _troubles(place: Place) -> Iterator[Finding]:

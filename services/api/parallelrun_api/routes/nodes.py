@@ -16,13 +16,12 @@ from parallelrun_api.routes.router import Operations
 from parallelrun_api.views.node_usage import by_machine, summed
 from parallelrun_core.answers.answer import answer_of, rfc3339
 from parallelrun_core.answers.node_usage import NodeUsage, UsageHistory
-from parallelrun_core.answers.nodes import Node, NodeCheck, NodeCheckAsked, NodeGpu, NodeList, NodePressure, WorkForJob
+from parallelrun_core.answers.nodes import Node, NodeCheckAsked, NodeList, WorkForJob
 from parallelrun_core.checks.stores import refusals
 from parallelrun_core.problems import Problems
 from parallelrun_core.spec.fields import MAX_PATH
 from parallelrun_core.storage.path_rule import PathRule
-from parallelrun_core.store.nodes import MOST_PATHS, CheckAnswer, NodeInfo
-from parallelrun_core.wire.finding import Finding
+from parallelrun_core.store.nodes import MOST_PATHS, NodeInfo
 from parallelrun_core.wire.states import NodeState
 
 router = Operations("nodes")
@@ -78,11 +77,6 @@ def drain_node(
     return json_answer(_node(context.nodes.drain(node), True, context), 202)
 
 
-def _check(answer: CheckAnswer) -> NodeCheck:
-    items = [Finding(level=each.level, what=each.what, todo=each.todo) for each in answer.findings]
-    return NodeCheck(id=answer.id, findings=items)
-
-
 def _usage(info: NodeInfo) -> NodeUsage | None:
     measured = info.usage
     if measured is None:
@@ -125,8 +119,8 @@ def _node(info: NodeInfo, is_alive: bool, context: Context) -> Node:
         work=[_work(job, busy, context) for job, busy in sorted(workers.items()) if busy],
         clock_ahead_s=info.clock_ahead_s if is_alive else 0.0,
         ends_at=rfc3339(info.ends_at) if info.ends_at else None,
-        pressure=answer_of(NodePressure, info.pressure) if is_alive and info.pressure else None,
-        gpus=[answer_of(NodeGpu, gpu) for gpu in info.gpus] if is_alive else [],
+        pressure=info.pressure if is_alive else None,
+        gpus=info.gpus if is_alive else [],
         usage=_usage(info) if is_alive else None,
-        check=_check(info.check) if is_alive and info.check is not None else None,
+        check=info.check if is_alive else None,
     )
