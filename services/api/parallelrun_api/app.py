@@ -28,22 +28,18 @@ from parallelrun_api.routes import (
     drafts,
     endpoints,
     events,
-    explaining,
     files,
     jobs,
     limits,
-    log_lines,
     measurements,
     mini_batches,
     nodes,
     operations,
     people,
     previews,
-    profiles,
     remembered,
     schedules,
     session,
-    stacks,
     tiles,
 )
 from parallelrun_api.studio.pages import Pages
@@ -57,8 +53,8 @@ opaque `next_page_token`. Fields may be added to answers; unknown fields in requ
 
 
 _MODULES: Final = (
-    jobs, drafts, previews, advice, explaining, changing, remembered, schedules,
-    endpoints, events, mini_batches, tiles, files, log_lines, measurements, stacks, profiles, nodes,
+    jobs, drafts, previews, advice, changing, remembered, schedules,
+    endpoints, events, mini_batches, tiles, files, measurements, nodes,
     computes, datastores, limits, assets, people, session, operations, admin,
 )  # fmt: skip
 """The routes, in the order in which the contract with clients lists them."""
