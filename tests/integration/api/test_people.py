@@ -14,7 +14,17 @@ import httpx
 import pytest
 from fastapi.routing import APIRoute
 
-from parallelrun_api.azure import assets, computes, endpoint_jobs, endpoints, history, jobs, rest, schedules, workspace
+from parallelrun_api.azure import (
+    assets,
+    computes,
+    endpoint_jobs,
+    endpoints,
+    history,
+    jobs,
+    routes,
+    schedules,
+    workspace,
+)
 from parallelrun_api.azure.access import READS
 from parallelrun_core.folder.job_folder import JobFolder
 from tests.integration.api.conftest import Site
@@ -225,7 +235,7 @@ def check_no_route_of_azures_client_changes_what_is_anothers(
 
 def paths_of_client(job_id: str, *, but: Collection[str] = ()) -> Iterator[tuple[str, str]]:
     """The methods and paths that Azure's client asks for, about what is Anna's; but for routes of these names."""
-    for module in (workspace, computes, jobs, history, assets, schedules, endpoint_jobs, endpoints, rest):
+    for module in (workspace, computes, jobs, history, assets, schedules, endpoint_jobs, endpoints, routes):
         for route in module.router.routes:
             assert isinstance(route, APIRoute)
             if route.name in but:

@@ -1,19 +1,27 @@
-"""Decides who may make a request of this facade, as for all other routes."""
+"""Decides who may make a request of this facade, as for all other routes; and hands out tokens for it, as the managed
+identity of this machine, which the client's credentials ask."""
 
 from __future__ import annotations
 
+import time
 from typing import Final
 
 from anyio.to_thread import run_sync
-from fastapi import Request
+from fastapi import APIRouter, Request, Response
 
+from parallelrun_api.azure import credentials
+from parallelrun_api.azure.answers import FacadeRoute, answer
+from parallelrun_api.azure.auth import AUDIENCES, PREFIX
 from parallelrun_api.azure.facade import Facade, FacadeOf
 from parallelrun_api.azure.facade_assets import SHARED
 from parallelrun_api.people.access import Subject
-from parallelrun_core.errors import NotFound
+from parallelrun_core.errors import InvalidInput, NotFound, Unauthorized
 
 READS: Final = frozenset({"read_run", "resolve_uris", "hand_out_signature", "hand_out_token", "list_compute_nodes"})
 """Routes that change nothing, though their method is another one than GET."""
+router = APIRouter(prefix=PREFIX, include_in_schema=False, route_class=FacadeRoute)
+
+_DEFAULT: Final = "/.default"
 
 
 async def check_access(request: Request, facade: FacadeOf) -> None:
@@ -42,3 +50,17 @@ def _subject(facade: Facade, path: str, path_params: dict[str, str]) -> Subject 
         return Subject("datastore", name)
     kind = SHARED.get(path_params.get("kind", ""))
     return Subject("asset", name, kind) if kind is not None and name else None
+
+
+@router.get("/identity", name="hand_out_token")
+async def token(request: Request, facade: FacadeOf) -> Response:
+    """A token for one audience, which ends within the hour."""
+    resource = request.query_params.get("resource", "").removesuffix(_DEFAULT).rstrip("/")
+    if resource not in AUDIENCES:
+        raise InvalidInput.at("resource", f"there are no tokens for {resource[:80]!r}", ", ".join(sorted(AUDIENCES)))
+    name = request.state.token_name
+    secret = facade.token.secret_of(name)
+    if secret is None:
+        raise Unauthorized("The token has been removed.")
+    new_token, ends = credentials.new_token(secret, name, resource, now=time.time())
+    return answer({"access_token": new_token, "expires_on": str(ends), "resource": resource, "token_type": "Bearer"})
