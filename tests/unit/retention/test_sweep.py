@@ -20,8 +20,8 @@ from parallelrun_core.pipelines.finished import FinishedStep, add_finished
 from parallelrun_core.retention.marks import Marks
 from parallelrun_core.retention.report import last_report
 from parallelrun_core.retention.rules import Rules
+from parallelrun_core.retention.sizes import usage_of
 from parallelrun_core.retention.sweep import Sweeper
-from parallelrun_core.retention.usage import usage_of
 from parallelrun_core.wire.states import JobState
 from tests.unit.retention.roots import DAY_S, START, Root
 

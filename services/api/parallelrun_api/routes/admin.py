@@ -16,8 +16,8 @@ from parallelrun_core.answers.retention import ClusterUsage, Sweep
 from parallelrun_core.retention.report import sweep_of
 from parallelrun_core.retention.requests import request_sweep, rules_of
 from parallelrun_core.retention.rules import Rules
+from parallelrun_core.retention.sizes import usage_of
 from parallelrun_core.retention.sweep import Sweeper
-from parallelrun_core.retention.usage import usage_of
 
 router = Operations("operations", "/v1/admin")
 
