@@ -15,8 +15,7 @@ from parallelrun_api.people.person import seen_places
 from parallelrun_api.routes.router import Operations
 from parallelrun_api.views.node_usage import by_machine, summed
 from parallelrun_core.answers.answer import answer_of, rfc3339
-from parallelrun_core.answers.node_usage import NodeUsage, UsageHistory
-from parallelrun_core.answers.nodes import Node, NodeCheckAsked, NodeList, WorkForJob
+from parallelrun_core.answers.nodes import Node, NodeCheckAsked, NodeList, NodeUsage, UsageHistory, WorkForJob
 from parallelrun_core.checks.stores import refusals
 from parallelrun_core.problems import Problems
 from parallelrun_core.spec.fields import MAX_PATH

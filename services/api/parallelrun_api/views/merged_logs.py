@@ -27,7 +27,7 @@ from parallelrun_api.views.timed_lines import (
     time_of,
 )
 from parallelrun_core.answers.answer import rfc3339
-from parallelrun_core.answers.merged_logs import MergedLine, MergedLines
+from parallelrun_core.answers.files import MergedLine, MergedLines
 from parallelrun_core.errors import InvalidInput, NotFound, UnsafePath
 from parallelrun_core.untrusted.sanitize import visible
 

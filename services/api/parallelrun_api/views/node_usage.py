@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from parallelrun_api.views.files import ServedFolder
 from parallelrun_core.answers.answer import rfc3339
-from parallelrun_core.answers.node_usage import JobNodeUsage, NodeUsageReport, ResourceUsage, UsageHistory
+from parallelrun_core.answers.nodes import JobNodeUsage, NodeUsageReport, ResourceUsage, UsageHistory
 from parallelrun_core.errors import NotFound, UnsafePath
 
 _PERF: Final = "sys/perf/"
