@@ -29,12 +29,11 @@ from parallelrun.cli.job import job
 from parallelrun.cli.limit import limit
 from parallelrun.cli.node import node
 from parallelrun.cli.plan import plan_command
-from parallelrun.cli.quota import quota
+from parallelrun.cli.quota import quota, usage
 from parallelrun.cli.run import run_command
 from parallelrun.cli.schedule import schedule
 from parallelrun.cli.token import token
 from parallelrun.cli.tune import tune_command
-from parallelrun.cli.usage import usage
 
 if TYPE_CHECKING:
     from parallelrun.embedded.begun_template import BegunTemplate

@@ -17,9 +17,8 @@ from parallelrun.cli.job_control import cancel, pause, prioritize, resume, retry
 from parallelrun.cli.job_file_options import Assignments, InputPlaces, read_with_options
 from parallelrun.cli.job_files import JobId, download, logs
 from parallelrun.cli.job_follow import follow_job, stream
-from parallelrun.cli.job_insight import explain, profile, report, stacks
+from parallelrun.cli.job_insight import explain, profile, replay, report, stacks
 from parallelrun.cli.job_removal import archive, delete, forget, remembered, restore, tag
-from parallelrun.cli.job_replay import replay
 from parallelrun.cli.job_show import show
 from parallelrun.cli.job_views import open_page, top
 from parallelrun.cli.output import FormatOption, LimitOption, OutputFormat, say, say_notes, show_change, show_list

@@ -1,4 +1,4 @@
-"""`parallelrun quota …`"""
+"""`parallelrun quota …` and `parallelrun usage`"""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from parallelrun.cli.definitions import add_list, command_group
-from parallelrun.cli.output import FormatOption, OutputFormat, show_change
+from parallelrun.cli.output import FormatOption, OutputFormat, show_change, show_list
 from parallelrun.cli.server import Token, Url, connect
 
 if TYPE_CHECKING:
@@ -92,3 +92,38 @@ def remove(name: Name, url: Url = "", token: Token = "") -> None:
     """Forget a quota. That of everybody holds then, if there is one."""
     with connect(url, token) as client:
         client.quotas.remove(name)
+
+
+def usage(
+    *,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    form: FormatOption = OutputFormat.TABLE,
+    url: Url = "",
+    token: Token = "",
+) -> None:
+    """Show who has used the cluster. Hours of slots and GPUs by week and person, and what they cost."""
+    from parallelrun_core.untrusted.sanitize import csv_cell
+
+    with connect(url, token) as client:
+        weeks = client.usage.list()
+    if as_csv:
+        print("week,owner,slot_hours,gpu_hours,cost,job_bytes,week_bytes")
+        for each in weeks:
+            size = "" if each.job_bytes is None else each.job_bytes
+            hours = f"{each.slot_hours},{each.gpu_hours},{each.cost}"
+            print(f"{each.week},{csv_cell(each.owner)},{hours},{size},{each.week_bytes}")
+        return
+    show_list(
+        weeks,
+        form,
+        name=lambda each: f"{each.week} {each.owner}",
+        columns=[
+            "week",
+            "owner",
+            ("SLOT HOURS", lambda each: f"{each.slot_hours:,.2f}"),
+            ("GPU HOURS", lambda each: f"{each.gpu_hours:,.2f}"),
+            ("JOB BYTES", lambda each: "" if each.job_bytes is None else f"{each.job_bytes:,}"),
+            ("OF THE WEEK", lambda each: f"{each.week_bytes:,}"),
+            ("COST", lambda each: f"{each.cost:,.2f}"),
+        ],
+    )
