@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Final
@@ -57,20 +57,11 @@ def is_made_by(notes: Iterable[str], endpoint: str = "", deployment: str = "") -
 class EndpointService:
     """Batch endpoints of a server. Safe to share between threads."""
 
-    def __init__(
-        self,
-        root: Path,
-        submissions: Submissions,
-        checks: PathChecks,
-        *,
-        names: Names | None,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
+    def __init__(self, root: Path, submissions: Submissions, checks: PathChecks, *, names: Names | None) -> None:
         self._root = root
         self._submissions = submissions
         self._checks = checks
         self._names = names
-        self._clock = clock
         self._store = EndpointStore(root)
 
     def all(self) -> list[answers.BatchEndpoint]:
@@ -95,7 +86,7 @@ class EndpointService:
         Raises:
             InvalidInput: something is wrong with it.
         """
-        reading, now = read_endpoint(document, name=name), self._clock()
+        reading, now = read_endpoint(document, name=name), time.time()
         try:
             last = self._store.get(name)
         except NotFound:
@@ -144,7 +135,7 @@ class EndpointService:
             NotFound: there is no such endpoint.
             InvalidInput: something is wrong with it.
         """
-        stored_endpoint, now = self._store.get(endpoint), self._clock()
+        stored_endpoint, now = self._store.get(endpoint), time.time()
         last = name in self._store.deployments(endpoint)
         reading = self._read(document, endpoint, name)
         job = self._job(reading.reading, code)
@@ -170,7 +161,7 @@ class EndpointService:
         self._store.remove_deployment(endpoint, name)
         stored_endpoint = self._store.get(endpoint)
         if stored_endpoint.default_deployment == name:
-            self._store.put(msgspec.structs.replace(stored_endpoint, default_deployment="", at=self._clock()))
+            self._store.put(msgspec.structs.replace(stored_endpoint, default_deployment="", at=time.time()))
 
     def invoke(self, name: str, document: object, key: str, traceparent: str = "") -> Accepted:
         """Make a job of a deployment and what is given, durably. It is not yet registered.

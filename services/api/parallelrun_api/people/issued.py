@@ -12,7 +12,6 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -65,10 +64,9 @@ class IssuedTokens:
         key: seals each document. It is in no folder that workers see.
     """
 
-    def __init__(self, root: Path, key: bytes, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, root: Path, key: bytes) -> None:
         self._folder: Final = root / _FOLDER
         self._key: Final = hmac.digest(key, b"parallelrun tokens", "sha256")
-        self._clock: Final = clock
         codec = FieldsCodec(asdict, _token, self._key, repair_hint="make it again with `parallelrun token create`")
         self._documents: Final = Definitions(
             FileStore(root, _FOLDER, max_bytes=_MAX_BYTES, follows_links=False),
@@ -100,7 +98,7 @@ class IssuedTokens:
             hint = "1 to 64 letters, digits and . _ @ -, beginning with a letter or a digit; not 'default'"
             raise InvalidInput.at("/name", f"{name[:80]!r} is not the name of a token", hint)
         text = f"{PREFIX}{secrets.token_urlsafe(32)}"
-        now = self._clock()
+        now = time.time()
         token = IssuedToken(
             name=name,
             sha256=_hash(text.encode()),
@@ -137,7 +135,7 @@ class IssuedTokens:
         """The token of this name, if it is valid."""
         self._refresh_if_due()
         token = self._by_name.get(name)
-        return token if token is not None and token.is_valid(self._clock()) else None
+        return token if token is not None and token.is_valid(time.time()) else None
 
     def of_text(self, presented: bytes) -> IssuedToken | None:
         """The token with this text, if it is valid."""
@@ -145,7 +143,7 @@ class IssuedTokens:
             return None
         self._refresh_if_due()
         token = self._by_hash.get(_hash(presented))
-        return token if token is not None and token.is_valid(self._clock()) else None
+        return token if token is not None and token.is_valid(time.time()) else None
 
     def secret_of(self, name: str) -> bytes | None:
         """A secret that ends with the token of this name, to sign with; it can't be derived from what is stored."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -48,14 +47,7 @@ class ScheduleService:
     """Accepts schedules, and what is asked of them. Safe to share between threads."""
 
     def __init__(
-        self,
-        root: Path,
-        submissions: Submissions,
-        checks: PathChecks,
-        registry: Registry,
-        *,
-        names: Names | None,
-        clock: Callable[[], float] = time.time,
+        self, root: Path, submissions: Submissions, checks: PathChecks, registry: Registry, *, names: Names | None
     ) -> None:
         self._root = root
         self._submissions = submissions
@@ -63,7 +55,6 @@ class ScheduleService:
         self._registry = registry
         self._names = names
         self._computes = ComputeCatalog(root)
-        self._clock = clock
         self._keys = KeyClaims(root)
         self.store = ScheduleStore(root)
 
@@ -77,7 +68,7 @@ class ScheduleService:
             InvalidInput: something is wrong with it, or with its job.
             Conflict: somebody else has just changed it, or its job would write what another one writes.
         """
-        now = self._clock()
+        now = time.time()
         reading = read_schedule(document, created=utc_time(now), name=name, names=self._names)
         job = self._job(reading, code)
         last = self.store.find(name)
@@ -110,7 +101,7 @@ class ScheduleService:
         last = self.store.get(name)
         if last.is_enabled is is_enabled:
             return last
-        revision = msgspec.structs.replace(last, number=last.number + 1, is_enabled=is_enabled, at=self._clock())
+        revision = msgspec.structs.replace(last, number=last.number + 1, is_enabled=is_enabled, at=time.time())
         self.store.put(name, revision)
         return revision
 
@@ -135,11 +126,11 @@ class ScheduleService:
         if key:
             request_sha256 = hashlib.sha256(f"trigger\0{name}".encode()).hexdigest()
             job_id = self._keys.claim(key, request_sha256, job_id, now=self._registry.now())
-        now = utc_time(int(self._clock()))
+        now = utc_time(int(time.time()))
         record = job_of(
             revision.job,
             job_id,
-            submitted=self._clock(),
+            submitted=time.time(),
             values={TRIGGER_TIME: stamp(now)},
             note=f"made by the schedule {name!r} because somebody asked for it",
         )
@@ -150,7 +141,7 @@ class ScheduleService:
         except FileExistsError:  # by an earlier request with this key
             return Accepted(job_id)
         fire = FireRecord(
-            due=rfc3339_of(now), at=self._clock(), outcome=FireOutcome.MANUAL, revision=revision.number, job_id=job_id
+            due=rfc3339_of(now), at=time.time(), outcome=FireOutcome.MANUAL, revision=revision.number, job_id=job_id
         )
         self.store.fires(name).record_manual(fire, now)
         return Accepted(job_id)

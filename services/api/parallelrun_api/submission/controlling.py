@@ -26,16 +26,11 @@ log = telemetry.logger()
 
 
 class Controls:
-    """Changes how jobs that have not ended go on. Safe to share between threads.
+    """Changes how jobs that have not ended go on. Safe to share between threads."""
 
-    Args:
-        clock: seconds since the epoch.
-    """
-
-    def __init__(self, root: Path, registry: Registry, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, root: Path, registry: Registry) -> None:
         self._root = root
         self._registry = registry
-        self._clock = clock
 
     def of(self, job_id: str) -> Control:
         """Return what holds for a job. Raises NotFound, NewerSchema, CorruptLog: its record can't be read."""
@@ -60,7 +55,7 @@ class Controls:
                 paused=True,
                 paused_by=person.owner,
                 paused_by_admin=person.is_admin and person.owner != owner,
-                paused_at=self._clock(),
+                paused_at=time.time(),
             )
 
         self._change(job_id, paused)

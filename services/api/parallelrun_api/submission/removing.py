@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from parallelrun_core.errors import Conflict, NotFound, Unavailable
@@ -22,16 +22,11 @@ log = telemetry.logger()
 
 
 class Removals:
-    """Archives, deletes and restores jobs. Safe to share between threads.
+    """Archives, deletes and restores jobs. Safe to share between threads."""
 
-    Args:
-        clock: seconds since the epoch.
-    """
-
-    def __init__(self, root: Path, registry: Registry, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, root: Path, registry: Registry) -> None:
         self._root = root
         self._registry = registry
-        self._clock = clock
 
     def archive(self, job_id: str) -> None:
         """Hide a job from lists. It stays, and whoever names it finds it.
@@ -41,7 +36,7 @@ class Removals:
             Conflict: it is a step of a pipeline.
         """
         folder, _ = self._submitted(job_id)
-        Marks(folder).archive(self._clock())
+        Marks(folder).archive(time.time())
 
     def restore(self, job_id: str) -> None:
         """Take back that a job was archived or deleted, with the jobs of its steps.
@@ -75,7 +70,7 @@ class Removals:
         if needed := self._needed_by(job_id):
             raise Conflict(f"Job {job_id} can't be deleted: {needed} refers to it.")
         for each in members:  # itself first: from then on a sweep removes the rest as well
-            Marks(each).delete(self._clock())
+            Marks(each).delete(time.time())
         log.info("job_deleted", job_id=job_id, jobs=len(members))
 
     def _submitted(self, job_id: str) -> tuple[JobFolder, JobRecord]:
