@@ -1,7 +1,9 @@
-"""`python -P -m parallelrun_worker.tables.columns`: how a leader learns that a step names columns that a table lacks.
+"""`python -P -m parallelrun_worker.tables.columns`: how a leader learns that a step names columns that a table lacks,
+or has the columns of a text table found that workers get only parts of.
 
-The input's record in `inputs.json` comes on standard input. The error, if there is one, goes to standard output. Only
-the first files are looked at: a column that none of them has is taken for a mistake.
+On standard input: `{plan}`, the input's record in `inputs.json`; with `schema`, where its columns are to be frozen. The
+error, if there is one, goes to standard output. Only the first files are looked at: a column that none of them has is
+taken for a mistake.
 """
 
 from __future__ import annotations
@@ -12,20 +14,32 @@ from typing import Any
 
 from parallelrun_worker.tables.steps import NamedColumns, check_filtered, check_kept, columns_left
 from parallelrun_worker.tables.table import PATH, Table
+from parallelrun_worker.tables.table_format import named
+from parallelrun_worker.tables.text_format import TextFormat
 
 _MOST = 2000
 
 
 def main() -> int:
-    """Check the steps, and print what is wrong."""
-    plan = json.load(sys.stdin.buffer)
-    names = Table(plan, "").names()
+    """Check the steps, or freeze the columns, and print what is wrong."""
+    request = json.load(sys.stdin.buffer)
+    plan, schema = request["plan"], request.get("schema", "")
+    table = Table(plan, schema)
+    names = [] if schema else table.names()
     try:
-        if names:  # otherwise there are no rows, either
+        if schema:
+            _freeze(table)
+        elif names:  # otherwise there are no rows, either
             check(plan, names)
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         sys.stdout.buffer.write(str(error)[:_MOST].encode(errors="backslashreplace"))
     return 0
+
+
+def _freeze(table: Table) -> None:
+    assert isinstance(table.format, TextFormat)  # noqa: S101 - for the type checker
+    with named((table.format.sample or [""])[0]):
+        table.format.schema()
 
 
 def check(plan: dict[str, Any], names: list[str]) -> None:

@@ -1,9 +1,8 @@
 """Has a child process look at the first files of a table as a worker does, before it is cut.
 
-It checks that a table has the columns which its steps need, or each mini-batch would fail by itself
-(`parallelrun_worker.tables.columns`). Where any row may have columns that no other has, as in JSON lines, they can't be
-checked. And it finds the columns of a text table in a store (`parallelrun_worker.tables.inferred`): of any other, the
-first worker does it.
+It checks that a table has the columns which its steps need, or each mini-batch would fail by itself. Where any row may
+have columns that no other has, as in JSON lines, they can't be checked. And it finds the columns of a text table in a
+store: of any other, the first worker does it. Both are `parallelrun_worker.tables.columns`.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def check_columns(plan: InputPlan, rule: PathRule | None = None) -> Iterator[Non
     """
     is_known = plan.read is not None and plan.read.has_fixed_columns and bool(plan.sample)
     if is_known and any(type(step) in _NEEDS for step in plan.steps):
-        yield from _refuse_what_is_said("columns", plan, rule, lambda record: record)
+        yield from _refuse_what_is_said(plan, rule)
 
 
 def freeze_columns(plan: InputPlan, schema: Path, rule: PathRule | None = None) -> Iterator[None]:
@@ -56,14 +55,11 @@ def freeze_columns(plan: InputPlan, schema: Path, rule: PathRule | None = None) 
         InvalidInput: the first files can't be read as the table says.
     """
     if plan.is_staged and format_of(plan.kind).is_inferred:
-        fields = {"schema": str(schema)}
-        yield from _refuse_what_is_said("inferred", plan, rule, lambda record: {"plan": record, **fields})
+        yield from _refuse_what_is_said(plan, rule, schema=str(schema))
 
 
-def _refuse_what_is_said(
-    module: str, plan: InputPlan, rule: PathRule | None, to_request: Callable[[Record], Record]
-) -> Iterator[None]:
-    answer_text = yield from _asking(module, plan, rule, to_request)
+def _refuse_what_is_said(plan: InputPlan, rule: PathRule | None, **fields: str) -> Iterator[None]:
+    answer_text = yield from _asking("columns", plan, rule, lambda record: {"plan": record, **fields})
     if answer_text:
         raise InvalidInput(f"input {plan.name!r}: {answer_text.decode(errors='replace')}")
 
