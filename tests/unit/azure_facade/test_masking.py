@@ -2,7 +2,7 @@
 
 import pytest
 
-from parallelrun_api.azure.masking import check_not_masked, masked
+from parallelrun_api.azure.bodies import check_not_masked, masked
 from parallelrun_core.errors import InvalidInput
 
 SENT = {

@@ -9,11 +9,10 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 
 from parallelrun_api.azure.answers import FacadeRoute, answer, begun, resource
-from parallelrun_api.azure.bodies import read_resource
+from parallelrun_api.azure.bodies import check_not_masked, masked, read_resource
 from parallelrun_api.azure.deployments import data_given, deployment_document
 from parallelrun_api.azure.endpoint_jobs import batch_job
 from parallelrun_api.azure.facade import WORKSPACE, Facade, FacadeOf, own_url, scope_of
-from parallelrun_api.azure.masking import check_not_masked, masked
 from parallelrun_api.azure.payload_store import Sent
 from parallelrun_api.azure.resolving import FacadeNames
 from parallelrun_api.endpoints.service import EndpointService

@@ -7,9 +7,9 @@ from typing import Any, Final
 from fastapi import Request
 
 from parallelrun_api.azure.answers import resource
+from parallelrun_api.azure.bodies import masked
 from parallelrun_api.azure.children import step_of
 from parallelrun_api.azure.facade import Facade, own_url, scope_of
-from parallelrun_api.azure.masking import masked
 from parallelrun_api.azure.payloads import job_payload
 from parallelrun_core.answers.jobs import Job
 from parallelrun_core.wire.states import TERMINAL, JobState

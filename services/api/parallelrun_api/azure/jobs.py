@@ -12,11 +12,10 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 
 from parallelrun_api.azure.answers import FacadeRoute, answer
-from parallelrun_api.azure.bodies import check_labels, read_resource
+from parallelrun_api.azure.bodies import check_labels, check_not_masked, read_resource
 from parallelrun_api.azure.documents import document_of
 from parallelrun_api.azure.facade import WORKSPACE, Facade, FacadeOf, own_url
 from parallelrun_api.azure.job_answers import job_answer
-from parallelrun_api.azure.masking import check_not_masked
 from parallelrun_api.azure.names import checked_name
 from parallelrun_api.azure.resolving import FacadeNames
 from parallelrun_api.http.paging import clamped, decode_token, encode_token

@@ -11,10 +11,9 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 
 from parallelrun_api.azure.answers import FacadeRoute, NotSupported, answer, begun, resource
-from parallelrun_api.azure.bodies import read_resource
+from parallelrun_api.azure.bodies import check_not_masked, masked, read_resource
 from parallelrun_api.azure.documents import document_of, in_snake_case
 from parallelrun_api.azure.facade import WORKSPACE, Facade, FacadeOf, scope_of
-from parallelrun_api.azure.masking import check_not_masked, masked
 from parallelrun_api.azure.payload_store import Sent
 from parallelrun_api.azure.resolving import FacadeNames
 from parallelrun_api.people.person import CURRENT
