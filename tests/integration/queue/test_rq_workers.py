@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from select import select
 from typing import IO, TYPE_CHECKING, Any
 
 import psutil
@@ -14,6 +15,7 @@ import pytest
 
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.store.rq.entries import LEAD, REMEMBER_FAILED_S, EntryKind, queue
+from parallelrun_core.store.rq.waiting_entry import WaitingEntry
 from parallelrun_core.store.rq.wake import ask_for_concatenation, ask_for_leader, has_concatenation_failed
 from tests.redis_server import with_this_process
 
@@ -206,6 +208,23 @@ def test_rq_workers_are_as_many_as_have_something_to_do(redis: Redis, redis_url:
         wait_for_workers(supervisor, 1, entries=1)
         supervisor.terminate()
         assert supervisor.wait(PATIENCE_S) == 0
+
+
+def test_an_entry_waits_until_somebody_has_taken_it_and_stays_where_it_is(redis: Redis) -> None:
+    waiting = WaitingEntry(redis, "rq:queue:entries")
+    assert not waiting.has_come()
+    redis.rpush("rq:queue:entries", "taken")
+    assert select(waiting.ask(), [], [], PATIENCE_S)[0]
+    redis.lpop("rq:queue:entries")
+    assert not waiting.has_come()
+    redis.rpush("rq:queue:entries", "first", "second")
+    wait_until(waiting.has_come)
+    wait_until(waiting.has_come)
+    assert redis.lrange("rq:queue:entries", 0, -1) == [b"first", b"second"]
+    redis.delete("rq:queue:entries")
+    assert not waiting.has_come()
+    redis.client_kill_filter(_type="normal", skipme=True)
+    wait_until(waiting.has_come)  # as far as anybody knows
 
 
 def test_an_entry_that_is_handed_out_twice_ends_without_an_error_and_leaves_nothing(

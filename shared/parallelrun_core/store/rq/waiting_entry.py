@@ -56,14 +56,13 @@ class WaitingEntry:
         if not select(fds, [], [], 0)[0]:
             is_late = time.monotonic() - self._asked_at > _LISTEN_S + _LATE_S
             if is_late:  # the connection is dead
-                self._forget()
+                self._connection.disconnect()
+                self._asked_at = None
             return is_late
         self._asked_at = None
         try:
-            return self._connection.read_response() is not None
+            if self._connection.read_response() is None:
+                return False
+            return bool(self._redis.lrange(self._key, 0, 0))  # another one may have taken it since
         except CONNECTION_ERRORS:
             return True
-
-    def _forget(self) -> None:
-        self._connection.disconnect()
-        self._asked_at = None
