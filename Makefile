@@ -208,7 +208,7 @@ bench-full: setup ## Measure everything, at full size
 	@$(BIN)/python -m benchmarks --full $(B)
 
 .PHONY: bench-rivals
-bench-rivals: setup $(RIVALS)/ready ## Compare with Ray, Celery and joblib, at full size
+bench-rivals: setup $(RIVALS)/ready ## Compare with Ray, Dask, Celery and joblib, at full size
 	@$(BIN)/python -m benchmarks --full $(or $(B),noop hashing)
 
 .PHONY: audit

@@ -7,7 +7,7 @@ the loop from the start of its processes. `cpu_to_loop` is of the same whole: in
 import torch and load the network is counted. `memory_over_loop_mb` is the memory of all processes together (the sum of
 their Pss, sampled in a round of its own) beyond that of the loop's.
 
-Needs torch and pillow, which ParallelRun doesn't: without them there is nothing to measure. At full size, Ray and
+Needs torch and pillow, which ParallelRun doesn't: without them there is nothing to measure. At full size, Dask, Ray and
 joblib take part if torch and pillow are in their environment, too.
 """
 
@@ -45,8 +45,9 @@ def init():
 def run(mini_batch):
     return classify(mini_batch)
 """
-_RIVALS: Final = {"joblib": "joblib_loky", "Ray Data": "ray_data"}
+_RIVALS: Final = {"joblib": "joblib_loky", "Ray Data": "ray_data", "Dask": "dask_distributed"}
 _SAMPLE_S = 0.5
+_REST_WITHIN_S = 120.0
 
 
 def images(count: int) -> Path:
@@ -116,10 +117,29 @@ def _family_pss_mb(pid: int) -> float:
     return total
 
 
+def _rest(jobs: Jobs) -> None:
+    """Wait until of earlier jobs nothing is left but the template of their workers: a leader, what puts outputs
+    together, and a worker of RQ that stood in for a busy one end up to half a minute later.
+
+    Raises:
+        RuntimeError: master or concatenator have more processes for long than themselves and one that listens.
+    """
+    jobs.settle()
+    pids = jobs.cluster.pids()
+    services = [psutil.Process(pids[name]) for name in ("master", "concatenator")]
+    until = time.monotonic() + _REST_WITHIN_S
+    while any(len(service.children(recursive=True)) != 1 for service in services):
+        if time.monotonic() > until:
+            raise RuntimeError("the processes of an earlier job don't end")
+        time.sleep(_SAMPLE_S)
+
+
 def _memory_over_loop_mb(jobs: Jobs, folder: Path, work: list[list[str]]) -> float:
     """The peak of a cluster that runs the job, above that of the loop while the cluster stands idle beside it."""
+    _rest(jobs)
     with _peak_mb(jobs.cluster.pids().values) as ours:
         jobs.run(folder, mini_batch_size=EACH)
+    _rest(jobs)
     idle = sum(map(_family_pss_mb, jobs.cluster.pids().values()))
     with _peak_mb(lambda: [os.getpid()]) as both:
         run_loop(work)

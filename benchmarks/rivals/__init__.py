@@ -1,4 +1,4 @@
-"""Other systems, doing the same work: Ray Data, Ray actors, Celery on Redis, joblib.
+"""Other systems, doing the same work: Ray Data, Ray actors, Dask, Celery on Redis, joblib.
 
 They are in an environment of their own, which `make bench-rivals` builds from `requirements.txt` in this folder. Each
 is a module with one context manager, `ready(work, scratch, redis_server)`: inside it two workers are up and have done

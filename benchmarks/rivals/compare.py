@@ -30,7 +30,7 @@ def available() -> bool:
     """Whether the rivals can be measured here; if not, prints how to install them."""
     if (ENVIRONMENT / "ready").exists():
         return True
-    print("  Ray, Celery and joblib are left out; `make bench-rivals` builds their environment", flush=True)
+    print("  Ray, Dask, Celery and joblib are left out; `make bench-rivals` builds their environment", flush=True)
     return False
 
 
