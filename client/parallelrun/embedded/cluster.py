@@ -62,7 +62,7 @@ class Cluster:
         port: of the API, on the loopback interface; 0: any free one.
         may_forget: accept a server at `REDIS_URL` that loses everything when it restarts.
         assets: the root folder of the models that scripts find by name; None: its own.
-        preload: the packages that read the tables of the first job, with spaces; nodes import them before it comes.
+        preload: the modules that workers of the first job begin with, with spaces; nodes import them before it comes.
         token: with which requests are made; empty: a new one.
         template: the template of services, if one was begun; it ends with this cluster.
         on_note: called with one line when something unusual happens.

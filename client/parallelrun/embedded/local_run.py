@@ -15,6 +15,7 @@ from parallelrun.embedded import datastores, earlier_run
 from parallelrun.embedded.cluster import Cluster
 from parallelrun.embedded.far_places import check_inputs
 from parallelrun.embedded.pipeline_places import PipelinePlaces
+from parallelrun.embedded.preload import preload_of
 from parallelrun.embedded.run_places import RunPlaces
 from parallelrun.errors import (
     ApiError,
@@ -38,7 +39,6 @@ from parallelrun_core.limits.definition import limit_catalog, limit_of
 from parallelrun_core.problems import Problems
 from parallelrun_core.service.state_folder import state_folder
 from parallelrun_core.spec import JobSpec, PipelineSpec
-from parallelrun_core.spec.environment import Environment
 from parallelrun_core.spec.pipeline_steps import with_jobs
 from parallelrun_core.storage.location import is_url
 
@@ -217,7 +217,7 @@ class _LocalRun:
             jobs=1 if isinstance(self._places, RunPlaces) else _STEPS_AT_ONCE,
             may_forget=True,  # the folder of its only job is enough to go on
             assets=_own_assets(),
-            preload=_preload(self._places.spec) if options.nodes == 1 else "",
+            preload=preload_of(self._places.spec) if options.nodes == 1 else "",
             template=template,
             on_note=self._display.note,
         )
@@ -359,13 +359,6 @@ def _changes(job: Mapping[str, Any], options: RunOptions) -> dict[str, object]:
 def _processes(spec: JobSpec | PipelineSpec) -> int | None:
     """The workers on each node; None: as many as there are CPUs."""
     return spec.max_concurrency_per_instance if isinstance(spec, JobSpec) else None
-
-
-def _preload(spec: JobSpec | PipelineSpec) -> str:
-    """The package that reads the tables of a job; empty if there are none, or if it may be another one for this job."""
-    if not isinstance(spec, JobSpec) or spec.environment != Environment() or spec.secrets or spec.environment_variables:
-        return ""
-    return "pandas" if spec.reads_tables else ""
 
 
 def wait_for_traces(root: Path, most_s: float) -> bool:

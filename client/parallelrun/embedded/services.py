@@ -132,7 +132,7 @@ def cluster_services(
 
     Args:
         assets: the root folder of the models that scripts find by name; None: that of the cluster.
-        preload: the packages that read the tables of the first job, with spaces.
+        preload: the modules that workers of the first job begin with, with spaces.
         redis_secrets: the password of each role on Redis; None: the URL has all that it takes.
     """
     leaders = str(jobs + 1)  # a spare one, ready when another stops answering

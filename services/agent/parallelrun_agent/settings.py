@@ -61,8 +61,8 @@ class AgentSettings(ReadsStores):
     """Fork workers from a process that has imported what their script imports first, where that is possible. Off: each
     worker is a new Python."""
     preload: str = ""
-    """Packages, with spaces, that read the tables of the next job: a process imports them, of which its workers may be
-    forked, before that job is known. Empty: none."""
+    """Modules, with spaces, that the next job's workers begin with: a process imports them, of which these may be
+    forked, before that job is known. Empty: none does."""
     sync: bool = True
     """Sync rows and journal to disk before a commit. Off: a power cut may lose committed rows."""
     worker_uids: str = ""

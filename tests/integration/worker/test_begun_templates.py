@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,10 +32,10 @@ def key_of_script(folder: Path, script: str = "def run(items): return items", **
     return replace(key_of(folder / "code", **variables), owner="anna", inputs=str(folder / "inputs.json"))
 
 
-def begin(node: WorkerTemplates, key: TemplateKey) -> int:
+def begin(node: WorkerTemplates, key: TemplateKey, preload: Sequence[str] = ("pandas",)) -> int:
     """Begin the template of this key before its script is known; returns its process id."""
     begun = replace(key, owner="", code="", entry_script="")
-    node.begin(begun, ["pandas"], time.monotonic())
+    node.begin(begun, preload, time.monotonic())
     return node._running[begun].process.pid
 
 
@@ -89,17 +89,25 @@ def test_a_begun_template_is_for_one_script_and_one_that_needs_its_imports(
     assert [node._running[key].process.pid == pid for key in (first, second)] == [True, False]
     Path(of_files.inputs).write_text("[]")
     node._end(second)
-    pid = begin(node, of_files)
-    wait_for_template(node, of_files)
-    assert node._running[of_files].process.pid != pid
+    for script, is_suited in (("import os\nimport numpy", False), ("import os\nfrom pandas import Series", True)):
+        Path(of_files.code, "score.py").write_text(script)
+        pid = begin(node, of_files)
+        wait_for_template(node, of_files)
+        assert (node._running[of_files].process.pid == pid) == is_suited
+        node._end(of_files)
 
 
+@pytest.mark.parametrize(
+    "imports, data", [("os", {"transformations": ["read_delimited"]}), ("os, numpy", {})], ids=["table", "script"]
+)
 @pytest.mark.skipif(sys.platform != "linux", reason="agents need Linux")
-def test_a_run_begins_the_template_of_its_tables(tmp_path: Path) -> None:
+def test_a_run_begins_the_template_of_its_tables_and_script(
+    tmp_path: Path, imports: str, data: dict[str, object]
+) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "main.py").write_text(
-        "import os, psutil\n"
-        "def run(table):\n"
+        f"import {imports}, psutil\n"
+        "def run(mini_batch):\n"
         "    commands = [each.cmdline() for each in psutil.Process(os.getppid()).children()]\n"
         "    return [str([command[-1] for command in commands if 'template' in command])]\n"
     )
@@ -107,9 +115,9 @@ def test_a_run_begins_the_template_of_its_tables(tmp_path: Path) -> None:
     result = parallelrun.run(
         {
             "code": str(tmp_path / "src"), "entry_script": "main.py",
-            "inputs": {"data": {"path": str(tmp_path / "data.csv"), "transformations": ["read_delimited"]}},
+            "inputs": {"data": {"path": str(tmp_path / "data.csv"), **data}},
         },
         output=tmp_path / "out", processes=1, progress=False,
     )  # fmt: skip
     assert result.output is not None
-    assert result.output.read_text() == "['pandas']\n", "there is no other one"
+    assert result.output.read_text() == f"['{'pandas' if data else 'numpy'}']\n", "there is no other one"

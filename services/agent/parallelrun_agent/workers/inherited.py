@@ -43,6 +43,6 @@ def early_key(settings: AgentSettings) -> TemplateKey:
         user=SAME_USER,
         code="",
         entry_script="",
-        reads_tables=True,
+        reads_tables=False,
         environment=tuple(sorted(environment.items())),
     )

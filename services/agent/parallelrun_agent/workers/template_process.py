@@ -92,7 +92,7 @@ class TemplateProcess:
         """Start a template, which reports by itself when it can be forked.
 
         Args:
-            preload: the packages that it imports before `tell_script`; empty: the key has its script.
+            preload: the modules that it imports before `tell_script`; empty: the key has its script.
 
         Raises:
             OSError: it can't be started.

@@ -97,7 +97,7 @@ class WorkerTemplates:
 
         Args:
             key: what that script's key will have, but for the script and the owner.
-            preload: the packages that it needs.
+            preload: modules that it begins with.
         """
         if self._is_on and self._orphans.is_parent:
             self._start(key, now, preload)
@@ -152,7 +152,9 @@ class WorkerTemplates:
             self._end(key)
 
     def _start(self, key: TemplateKey, now: float, preload: Sequence[str] = ()) -> None:
-        if (begun := self._running.pop(replace(key, owner="", code="", entry_script=""), None)) is not None:
+        if (
+            begun := self._running.pop(replace(key, owner="", code="", entry_script="", reads_tables=False), None)
+        ) is not None:
             self._loop.remove(begun.process.channel.fileno())
             begun.process.tell_script(key)
             self._watch(key, _RunningTemplate(begun.process, now, was_begun=True))

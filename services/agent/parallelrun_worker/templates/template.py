@@ -5,8 +5,8 @@ can't be forked. Then each packet of the agent orders a worker: `frames.ForkOrde
 worker's own socket, its stdout and stderr, and those that the worker is told of by their numbers. When packages have
 been installed or removed meanwhile, it says so (`frames.OUTDATED`) in place of forking, and ends.
 
-With more arguments, names of packages, it begins before the script is known, and imports these. The first packet is
-then JSON of CODE, SCRIPT and INPUTS, whose tables must be read with them.
+With more arguments, names of modules, it begins before the script is known, and imports these. The first packet is then
+JSON of CODE, SCRIPT and INPUTS, whose tables must be read with them, or whose script begins with them.
 
 A worker becomes a child of the agent, which is a subreaper: the process in between ends at once. It says so on its
 socket, and begins when the agent answers: one that the agent no longer waits for runs nothing of the user's.
@@ -27,6 +27,7 @@ import sys
 import threading
 import time
 from importlib import import_module
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from parallelrun_worker.frames import FORKS, GO, MAX_ORDER, MOST_DESCRIPTORS, OUTDATED, ForkOrder
@@ -80,7 +81,7 @@ class WorkerTemplate:
         """Fork workers until the agent closes the channel, which ends this process; returns in each worker.
 
         Args:
-            preload: the packages to import before the script is known; empty: it is known.
+            preload: the modules to import before the script is known; empty: it is known.
 
         Returns:
             what a worker is started with (see `parallelrun_worker.__main__`).
@@ -135,17 +136,15 @@ class WorkerTemplate:
             guard.add({self._code, os.path.dirname(path)}, {*sys.modules} - before)
             loader = self._loader()
             libraries = loader.libraries()
-            if not {*preload} <= {*libraries}:
-                raise Unfit("the script doesn't need what was imported before it was known")
-            if libraries:
-                for name in libraries:
-                    if not may_share(name):
-                        return
-                    __import__(name)
+            shared = list(takewhile(may_share, libraries))
+            imports = list(leading_imports(_content_of(path))) if shared == libraries else []
+            if not {*preload} <= {*shared, *(module for module, _ in imports)}:
+                raise Unfit("the script doesn't begin with what was imported before it was known")
+            for name in shared:
+                __import__(name)
+            if libraries and shared == libraries:
                 loader.import_readers()
-            with open(path, "rb") as file:
-                source = file.read()
-            for module, names in leading_imports(source):
+            for module, names in imports:
                 __import__(module, {}, {}, names)
         except ImportError:
             if not guard.refused:
@@ -157,10 +156,10 @@ class WorkerTemplate:
         if guard.refused:
             raise Unfit(f"the user has a module {guard.refused} of their own")
 
-    def _import_early(self, packages: Sequence[str]) -> None:
+    def _import_early(self, modules: Sequence[str]) -> None:
         """Import what the script will need, and wait until it is known."""
-        for package in packages:
-            import_module(package)
+        for module in modules:
+            import_module(module)
         packet = self._channel.recv(MAX_ORDER)
         if not packet:
             os._exit(0)
@@ -211,6 +210,11 @@ class WorkerTemplate:
             if time.monotonic() > deadline:
                 raise TimeoutError
             time.sleep(_POLL_S)
+
+
+def _content_of(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def _python_path() -> list[str]:
