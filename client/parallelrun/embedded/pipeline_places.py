@@ -1,7 +1,7 @@
-"""The places where a run of a pipeline on this machine writes, and how it puts there what its steps have made.
+"""The places where a run of a pipeline on this machine writes, and how the outputs of its steps get there.
 
 DIR/<output>/      each output of the pipeline
-DIR/<step>/        what a last step has made, of which nothing is such an output
+DIR/<step>/        the outputs of each last step of which nothing is an output of the pipeline
 DIR/logs/          the pipeline's logs; those of each step are in DIR/logs/<step>/
 """
 
@@ -11,11 +11,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from parallelrun.embedded import earlier_run
 from parallelrun.embedded.run_folder import RunFolder
-from parallelrun.embedded.run_places import check_apart, check_is_no_file, default_folder
+from parallelrun.embedded.run_places import check_apart, check_place, default_folder
 from parallelrun.local_folder import local_folder
-from parallelrun_core.errors import InvalidInput, NotFound
+from parallelrun_core.errors import NotFound
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.pipelines.outputs import parts_of
 from parallelrun_core.pipelines.standing import standings
@@ -49,13 +48,9 @@ class PipelinePlaces:
         earlier: JobFolder | None = None,
     ) -> None:
         place = Path(local_folder(folder, "--output") if folder else default_folder(spec.name)).absolute()
-        check_is_no_file(place)
+        check_place(place, earlier, overwrite=overwrite)
         for job in jobs:
             check_apart(str(place), job)
-        if earlier is not None and earlier.path.is_relative_to(place):
-            raise InvalidInput.at("--output", f"{place} is the folder of the earlier run", "name another folder")
-        if not overwrite:
-            earlier_run.check_nothing_is_lost(place)
         self.spec = spec
         output_names = [name for name, output in spec.outputs.items() if not output.path]
         self.folder = RunFolder(place, outputs=[*output_names, *last_steps(spec)], overwrite=overwrite)
@@ -71,56 +66,57 @@ class PipelinePlaces:
         """Put the outputs of the completed pipeline in their place; those with a path of their own are there already.
 
         Returns:
-            Nothing, where a job has its rows; and each output by its name.
+            An empty text, as no file has the rows of a pipeline; and the path or URL of each output by its name.
 
         Raises:
             InvalidInput: something else has been put there meanwhile. What has not been moved is still in the jobs.
         """
-        outputs: dict[str, str] = {}
-        for name in self.spec.outputs:
-            with suppress(NotFound):  # its step was skipped
-                self._hand_over(pipeline, name, name, outputs)
-        by_step = standings(pipeline, self.spec)
-        for step in last_steps(self.spec):
-            if by_step[step].job_id:
-                self._hand_over_step(step, JobFolder(pipeline.root, by_step[step].job_id), outputs)
+        outputs = dict(self._handed_over(pipeline))
         self.folder.mark_handed_over()
         return "", outputs
 
-    def _in_place(self, job: JobFolder, path: str, name: str, kind: str) -> str:
-        if is_url(path) or not Path(path).is_relative_to(job.outputs):
-            return path
-        place = f"{name}/{Path(path).name}" if kind == "uri_file" else name
-        return str(self.folder.hand_over_output(Path(path), place)) if Path(path).exists() else ""
+    def _handed_over(self, pipeline: JobFolder) -> Iterator[tuple[str, str]]:
+        """Put all outputs in their place; yields the name of each, and its path or URL."""
+        for name in self.spec.outputs:
+            yield from self._output(pipeline, name, name)
+        by_step = standings(pipeline, self.spec)
+        for step in last_steps(self.spec):
+            if job_id := by_step[step].job_id:
+                yield from self._outputs_of_step(step, JobFolder(pipeline.root, job_id))
 
-    def _hand_over(self, pipeline: JobFolder, output: str, place: str, outputs: dict[str, str]) -> None:
-        """Put an output of a pipeline in its place; of one that several turns have made, each part below its turn."""
-        for part in parts_of(pipeline, output):
-            spec = part.job.record().job_spec()
-            path, kind = part.job.output_paths(spec)[part.output], spec.outputs[part.output].type
-            part_place = f"{place}/{part.name}".rstrip("/")
-            handed_over = self._in_place(part.job, path, part_place, kind)
-            outputs.setdefault(place, str(self.folder.folder / place) if part.name else handed_over)
-
-    def _hand_over_step(self, step: str, job: JobFolder, outputs: dict[str, str]) -> None:
+    def _outputs_of_step(self, step: str, job: JobFolder) -> Iterator[tuple[str, str]]:
         record = job.record()
         if record.is_pipeline:
-            inner = record.pipeline_spec()
-            for name in inner.outputs:
-                with suppress(NotFound):
-                    self._hand_over(job, name, f"{step}/{name}", outputs)
+            for name in record.pipeline_spec().outputs:
+                yield from self._output(job, name, f"{step}/{name}")
             return
-        spec = record.job_spec()
-        outputs |= {f"{step}/{name}": path for name, path in job.output_paths(spec).items() if is_elsewhere(job, path)}
+        for name, path in job.output_paths(record.job_spec()).items():
+            if _is_elsewhere(job, path):
+                yield f"{step}/{name}", path
         entries = sorted(job.outputs.iterdir())
         for each in entries:
             self.folder.hand_over_output(each, f"{step}/{each.name}")
         if entries:
-            outputs[step] = str(self.folder.folder / step)
+            yield step, str(self.folder.folder / step)
+
+    def _output(self, pipeline: JobFolder, output: str, place: str) -> Iterator[tuple[str, str]]:
+        """Put an output of a pipeline in its place; of one that several turns have made, each part below its turn."""
+        with suppress(NotFound):  # its step was skipped
+            for part in parts_of(pipeline, output):
+                spec = part.job.record().job_spec()
+                path, kind = part.job.output_paths(spec)[part.output], spec.outputs[part.output].type
+                handed_over = self._in_place(part.job, path, f"{place}/{part.name}".rstrip("/"), kind)
+                yield place, str(self.folder.folder / place) if part.name else handed_over
+
+    def _in_place(self, job: JobFolder, path: str, name: str, kind: str) -> str:
+        """Put a file or folder in its place, if it is the job's own; returns where it is, empty if nothing is there."""
+        if _is_elsewhere(job, path):
+            return path
+        place = f"{name}/{Path(path).name}" if kind == "uri_file" else name
+        return str(self.folder.hand_over_output(Path(path), place)) if Path(path).exists() else ""
 
 
-def is_elsewhere(job: JobFolder, path: str) -> bool:
-    """Return whether an output isn't in the job's own folder."""
+def _is_elsewhere(job: JobFolder, path: str) -> bool:
     return is_url(path) or not Path(path).is_relative_to(job.outputs)
 
 

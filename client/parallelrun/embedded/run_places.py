@@ -42,12 +42,8 @@ class RunPlaces:
         named = place_for_results(folder, "--output") if folder else spec.output
         store = named if is_url(named) else ""
         place = Path(default_folder(spec.name) if store else named or default_folder(spec.name)).absolute()
-        check_is_no_file(place)
+        check_place(place, earlier, overwrite=overwrite)
         check_apart(store or str(place), spec)
-        if earlier is not None and earlier.path.is_relative_to(place):
-            raise InvalidInput.at("--output", f"{place} is the folder of the earlier run", "name another folder")
-        if not overwrite:
-            earlier_run.check_nothing_is_lost(place)
         self.spec = spec.model_copy(update={"output": store})
         """The job as it is to be submitted: its outputs are in a store, or in its own folder, and then handed over."""
         self._replaced = _replaced(self.spec, overwrite=overwrite)
@@ -146,17 +142,19 @@ def _with_rows_in(spec: JobSpec, file: str) -> JobSpec:
     return spec.model_copy(update={"outputs": {**spec.outputs, name: changed}})
 
 
-def check_is_no_file(place: Path) -> None:
-    """Make sure that a folder can be made there.
+def check_place(place: Path, earlier: JobFolder | None, *, overwrite: bool) -> None:
+    """Check that results can be put into a folder, and that nothing of an earlier run is lost by that.
 
     Raises:
-        InvalidInput: there is a file, or above it.
+        InvalidInput: it is a file, or below one; it has the earlier run in it, or finished work of another one.
     """
-    for each in (place, *place.parents):
-        if each.is_dir():
-            return
-        if each.exists():
-            raise InvalidInput.at("--output", f"{each} is a file, and a folder is needed", "name another one")
+    existing = next(each for each in (place, *place.parents) if each.exists())
+    if not existing.is_dir():
+        raise InvalidInput.at("--output", f"{existing} is a file, and a folder is needed", "name another one")
+    if earlier is not None and earlier.path.is_relative_to(place):
+        raise InvalidInput.at("--output", f"{place} is the folder of the earlier run", "name another folder")
+    if not overwrite:
+        earlier_run.check_nothing_is_lost(place)
 
 
 def check_apart(place: str, spec: JobSpec) -> None:
