@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from parallelrun_api.people.person import Person
-from parallelrun_api.waiting.conditions import conditions_of, first_unmet, until_a_slot
+from parallelrun_api.waiting.conditions import conditions_of, first_unmet
 from parallelrun_api.waiting.mini_batch import conditions_of_one
 from parallelrun_api.waiting.situation import Neighbour, Situation
 from parallelrun_core.answers.waiting import RunCondition
@@ -105,16 +105,16 @@ def test_names_of_other_people_are_not_shown_to_those_who_see_only_their_own() -
 
 
 def test_an_estimate_knows_the_start_of_a_worker_and_the_mini_batch_that_runs() -> None:
-    assert until_a_slot([neighbour(frees_in_s=600.0)], NOW) == pytest.approx(600)
+    assert neighbour(frees_in_s=600.0).slot_in_s(NOW) == pytest.approx(600)
     one = neighbour(workers=1)
     one.progress.running, one.progress.longest, one.progress.longest_since = 4, 7, NOW - 200
-    assert until_a_slot([one], NOW) == pytest.approx(40)
+    assert one.slot_in_s(NOW) == pytest.approx(40)
     one.progress.longest_since = NOW - 500
-    assert until_a_slot([one], NOW) == pytest.approx(500), "slower than usual: as long again"
+    assert one.slot_in_s(NOW) == pytest.approx(500), "slower than usual: as long again"
     soon = neighbour(frees_in_s=600.0)
     soon.progress.scheduled = soon.progress.items_scheduled = 61
-    assert until_a_slot([soon], NOW) == pytest.approx(60), "it ends before"
-    assert until_a_slot([neighbour(progress=Progress())], NOW) is None
+    assert soon.slot_in_s(NOW) == pytest.approx(60), "it ends before"
+    assert neighbour(progress=Progress()).slot_in_s(NOW) is None
 
 
 @pytest.mark.parametrize("fields, name, state, words, advice", [

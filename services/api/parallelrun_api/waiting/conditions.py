@@ -1,12 +1,12 @@
 """Conditions that a job must meet to run, in the order in which they must be met. Pure, no I/O.
 
-Each check returns its condition, or None where the job doesn't need it or nothing can be said. What other people's jobs
-are called is only in the words for those who may see them.
+Each check returns its condition, or None where the job doesn't need it or nothing can be said. Jobs of other people are
+named only to those who may see them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final
 
 from parallelrun_api.people.person import Person
@@ -14,7 +14,6 @@ from parallelrun_api.waiting.situation import Neighbour, Situation
 from parallelrun_core.answers.waiting import RunCondition
 from parallelrun_core.figures import about
 from parallelrun_core.plurals import counted
-from parallelrun_core.wire import pace
 from parallelrun_core.wire.states import JobState, NodeState
 
 _PREPARING: Final = {
@@ -22,10 +21,14 @@ _PREPARING: Final = {
     "environment": "its environment is built",
     "inputs": "its inputs are brought",
 }
+"""What nodes do before the workers of a job start, in words."""
 _WORTH_TELLING_S: Final = 2.0
-Check = Callable[["Situation", "Person"], RunCondition | None]
+"""Workers that are kept for longer are a reason to name."""
+_START_NODE: Final = (
+    "start one on a machine that sees the cluster's folder: `parallelrun-agent` (docs/second-machine.md)"
+)
 
-_NEW_NODE: Final = "start one on a machine that sees the cluster's folder: `parallelrun-agent` (docs/second-machine.md)"
+Check = Callable[[Situation, Person], RunCondition | None]
 
 
 def conditions_of(situation: Situation, viewer: Person) -> list[RunCondition]:
@@ -106,7 +109,7 @@ def _nodes(situation: Situation, _: Person) -> RunCondition | None:
             f"no node is there for jobs without a compute, though {counted(situation.other_nodes, 'node')} of computes"
         )
         return _blocks("nodes", text, "name a compute with `--set compute=NAME`, or start a node of none")
-    return _blocks("nodes", "no node is there", _NEW_NODE)
+    return _blocks("nodes", "no node is there", _START_NODE)
 
 
 def _chosen_nodes(situation: Situation, _: Person) -> RunCondition | None:
@@ -129,7 +132,7 @@ def _node_state(situation: Situation, _: Person) -> RunCondition | None:
         return _blocks("node_state", f"the disk of {_named(full)} is full", "make room there: the job then goes on")
     draining = [info.node for info in situation.nodes if info.state is NodeState.DRAINING]
     if len(draining) == len(situation.nodes):
-        return _blocks("node_state", f"{_named(draining)} was asked to end, and takes nothing more", _NEW_NODE)
+        return _blocks("node_state", f"{_named(draining)} was asked to end, and takes nothing more", _START_NODE)
     return None  # other nodes were chosen
 
 
@@ -176,7 +179,7 @@ def _slots(situation: Situation, viewer: Person) -> RunCondition | None:
         return _met("slots", f"it has {job_workers:,} of {counted(slots, 'slot')}")
     if free:
         return _met("slots", f"{free:,} of {counted(slots, 'slot')} {'is' if slots == 1 else 'are'} free")
-    left_s = until_a_slot(situation.neighbours, situation.now)
+    left_s = situation.slot_in_s
     soon = f", about {about(left_s)}" if left_s is not None else ""
     text = f"waiting behind {_behind(situation.neighbours, viewer, slots)}{soon}"
     return RunCondition(name="slots", state="waits", text=text, advice=_how_a_slot_comes(situation), left_s=left_s)
@@ -260,24 +263,6 @@ def _limits(situation: Situation, _: Person) -> RunCondition | None:
     return _met("rate_limits", f"its rate limits let calls through{waits and f', one after another: it {waits}'}")
 
 
-_CHECKS: Final[tuple[Check, ...]] = (
-    _paused,
-    _master,
-    _disk_floor,
-    _listing,
-    _nodes,
-    _chosen_nodes,
-    _node_state,
-    _preparation,
-    _quota,
-    _slots,
-    _share,
-    _memory,
-    _init,
-    _limits,
-)
-
-
 def _is_processing(situation: Situation) -> bool:
     return situation.state is JobState.PROCESSING
 
@@ -298,24 +283,20 @@ def _blocks(name: str, text: str, advice: str) -> RunCondition:
     return RunCondition(name=name, state="blocks", text=text, advice=advice)
 
 
-def until_a_slot(neighbours: Iterable[Neighbour], now: float) -> float | None:
-    """Return the seconds until one of these jobs gives a slot; None: nobody knows.
-
-    A job gives one when it has ended, or at the end of a mini-batch of a worker that has worked ten times as long as
-    its init() took.
-    """
-    estimates = [estimate for each in neighbours if (estimate := _of_one(each, now)) is not None]
-    return min(estimates, default=None)
-
-
-def _of_one(job: Neighbour, now: float) -> float | None:
-    ends_in_s = pace.left_s(job.progress, now)
-    usual_s = pace.mini_batch_s(job.progress, now)
-    if usual_s is None:
-        return ends_in_s
-    longest_left_s = pace.longest_left_s(job.progress, now)
-    next_end_s = usual_s / max(1, job.workers)  # they end one after the other
-    if longest_left_s is not None:
-        next_end_s = min(next_end_s, longest_left_s) if job.workers > 1 else longest_left_s
-    gives_in_s = max(job.frees_in_s, next_end_s)
-    return gives_in_s if ends_in_s is None else min(gives_in_s, ends_in_s)
+_CHECKS: Final[tuple[Check, ...]] = (
+    _paused,
+    _master,
+    _disk_floor,
+    _listing,
+    _nodes,
+    _chosen_nodes,
+    _node_state,
+    _preparation,
+    _quota,
+    _slots,
+    _share,
+    _memory,
+    _init,
+    _limits,
+)
+"""All checks, in the order in which their conditions must be met."""

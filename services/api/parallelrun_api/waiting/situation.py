@@ -18,6 +18,7 @@ from parallelrun_core.store.job_views import JobViews, Queued
 from parallelrun_core.store.nodes import NodeInfo, NodeRegistry
 from parallelrun_core.store.registry import JobStatus, Registry
 from parallelrun_core.store.rq.wake import LeadQueue, lead_queue
+from parallelrun_core.wire import pace
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState, NodeState
 
@@ -31,7 +32,21 @@ class Neighbour:
     workers: int
     progress: Progress
     frees_in_s: float
-    """Seconds until one of its workers may be taken back at the end of its mini-batch."""
+    """Seconds until one of its workers may be taken back at the end of its mini-batch: when the worker has worked ten
+    times as long as its init() took."""
+
+    def slot_in_s(self, now: float) -> float | None:
+        """Return the seconds until it gives a slot: when it has ended, or may lose a worker; None: nobody knows."""
+        ends_in_s = pace.left_s(self.progress, now)
+        usual_s = pace.mini_batch_s(self.progress, now)
+        if usual_s is None:
+            return ends_in_s
+        longest_left_s = pace.longest_left_s(self.progress, now)
+        next_end_s = usual_s / max(1, self.workers)  # they end one after the other
+        if longest_left_s is not None:
+            next_end_s = min(next_end_s, longest_left_s) if self.workers > 1 else longest_left_s
+        gives_in_s = max(self.frees_in_s, next_end_s)
+        return gives_in_s if ends_in_s is None else min(gives_in_s, ends_in_s)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +90,12 @@ class Situation:
             for info in self.nodes
             if info.state is NodeState.READY and (self.chosen is None or info.node in self.chosen)
         ]
+
+    @property
+    def slot_in_s(self) -> float | None:
+        """The seconds until one of the other jobs gives a slot; None: nobody knows."""
+        estimates = [each.slot_in_s(self.now) for each in self.neighbours]
+        return min((each for each in estimates if each is not None), default=None)
 
     @property
     def own_workers(self) -> int:
