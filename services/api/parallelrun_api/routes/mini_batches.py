@@ -22,6 +22,7 @@ from parallelrun_api.views.mini_batch_inputs import first_input_of, inputs_of
 from parallelrun_api.views.mini_batches import MiniBatchOrder, Order, Page, Status, begun_tries, decided, ready, running
 from parallelrun_core.answers.mini_batches import FailedItemPage, MiniBatchInputs, MiniBatchPage, MiniBatchTries
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound
+from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.wire.masking import Mask
@@ -63,15 +64,16 @@ async def list_mini_batches(
     """A job's mini-batches: decided ones in the order of their decisions, `running` and `ready` ones as they are now. A
     page may have fewer items than `limit`; the last one has no `next_page_token`. A pipeline has none (409): its steps
     have."""
+    filters = {"node": node, "process": process, "category": category, "input_name": input_name}
+    _check_order(order_by, filters)
     page = Page(limit=clamped(limit), token=page_token)
-    only = {"node": node, "process": process, "category": category, "input_name": input_name}
-    key = (list_mini_batches, job_id, status, order_by, first, end, inputs, *only.values(), page)
-    _check_order(order_by, only)
-    if order_by != "decided":
-        page = replace(page, limit=min(page.limit, _MOST_INPUTS)) if inputs else page
-        part = MiniBatchOrder(order_by=order_by, first=first, end=end, has_inputs=inputs, **only)
-        return await context.pictures.answer(key, lambda: _ordered(context, job_id, status, part, page))
-    return await context.long_lists.answer(key, lambda: _page(context, job_id, status, page))
+    if order_by == "decided":
+        key = (list_mini_batches, job_id, status, page)
+        return await context.long_lists.answer(key, lambda: _page_as_decided(context, job_id, status, page))
+    page = replace(page, limit=min(page.limit, _MOST_INPUTS)) if inputs else page
+    order = MiniBatchOrder(order_by=order_by, first=first, end=end, has_inputs=inputs, **filters)
+    ordered_key = (list_mini_batches, job_id, status, order, page)
+    return await context.pictures.answer(ordered_key, lambda: _page_in_order(context, job_id, status, order, page))
 
 
 @router.operation("GET /jobs/{job_id:job}/failed-items", "List failed items", FailedItemPage, (404, 409, 429))
@@ -134,9 +136,8 @@ def read_input(
     """Return the first 16 KiB of an input of a mini-batch as it is now, those of a range of a text from its begin on; a
     picture of up to 10 MiB (PNG, JPEG, GIF, WebP, BMP) is returned whole and has its media type. Inputs in object
     stores are not read, since the server has no credentials for them (404)."""
-    folder, settings = context.jobs.folder(job_id), context.settings
-    _check_has_mini_batches(folder.record())
-    rule = PathRule(settings.root, seen_places(settings.places), job_id)
+    folder, _ = _folder_of(context, job_id)
+    rule = PathRule(context.settings.root, seen_places(context.settings.places), job_id)
     head = content_of(place_of(folder.path, mini_batch, number), rule)
     headers = {
         "Cache-Control": "private, no-cache",
@@ -145,53 +146,56 @@ def read_input(
     return Response(head.content, media_type=head.media_type, headers=headers)
 
 
-def _failed_items(context: Context, job_id: str, only: FailedItemFilter, page: Page) -> FailedItemPage:
-    job = context.jobs.get(job_id)
-    _check_has_mini_batches(context.jobs.folder(job_id).record())
-    logs, total = logs_of(context, job_id), job.progress.items_failed - job.progress.items_short
-    return failed_items(logs, only, limit=page.limit, token=page.token, total=total)
-
-
-def _inputs(context: Context, job_id: str, mini_batch: int) -> MiniBatchInputs:
-    folder = context.jobs.folder(job_id)
-    _check_has_mini_batches(folder.record())
-    return inputs_of(folder.path, mini_batch)
-
-
-def _check_order(order_by: Order, only: Mapping[str, str]) -> None:
+def _check_order(order_by: Order, filters: Mapping[str, str]) -> None:
     """Refuse filters that would be ignored."""
-    if order_by == "decided" and any(only.values()):
+    if order_by == "decided" and any(filters.values()):
         raise InvalidInput.at("/query/order_by", "mini-batches are filtered only when they are ordered", "as in id")
-    if order_by == "slowest" and only["input_name"]:
+    if order_by == "slowest" and filters["input_name"]:
         raise InvalidInput.at("/query/input", "names of inputs are searched by id", "order_by=id")
 
 
-def _ordered(context: Context, job_id: str, status: Status | None, part: MiniBatchOrder, page: Page) -> MiniBatchPage:
+def _page_as_decided(context: Context, job_id: str, status: Status | None, page: Page) -> MiniBatchPage:
+    folder, record = _folder_of(context, job_id)
+    match status:
+        case "running":
+            return running(context.job_views, job_id, page)
+        case "ready":
+            return ready(context.job_views, job_id, page)
+        case _:
+            return decided(folder.path, Mask(record.spec), status, page)
+
+
+def _page_in_order(
+    context: Context, job_id: str, status: Status | None, order: MiniBatchOrder, page: Page
+) -> MiniBatchPage:
     """A page of decided mini-batches, in an order for which all of them must be known."""
     from parallelrun_api.tries.mini_batches import page as page_of
 
     match status:
         case "running" | "ready":
             raise InvalidInput.at("/query/order_by", f"mini-batches that are {status} have an order of their own")
-    folder = context.jobs.folder(job_id)
-    _check_has_mini_batches(folder.record())
+    folder, _ = _folder_of(context, job_id)
     history = context.histories.of(folder)
     with history.lock:
-        answer = page_of(history, part, status, page)
-    if part.has_inputs:
-        named = [
-            msgspec.structs.replace(each, first_input=first_input_of(folder.path, each.id)) for each in answer.items
-        ]
-        answer = msgspec.structs.replace(answer, items=named)
-    return answer
+        answer = page_of(history, order, status, page)
+    if not order.has_inputs:
+        return answer
+    items = [msgspec.structs.replace(each, first_input=first_input_of(folder.path, each.id)) for each in answer.items]
+    return msgspec.structs.replace(answer, items=items)
+
+
+def _failed_items(context: Context, job_id: str, only: FailedItemFilter, page: Page) -> FailedItemPage:
+    _folder_of(context, job_id)
+    progress = context.jobs.get(job_id).progress
+    logs, total = logs_of(context, job_id), progress.items_failed - progress.items_short
+    return failed_items(logs, only, limit=page.limit, token=page.token, total=total)
 
 
 def _tries(context: Context, job_id: str, mini_batch: int) -> MiniBatchTries:
     from parallelrun_api.tries.mini_batches import now_of, status_of, tries_of
     from parallelrun_api.tries.timeline import median_run_s
 
-    folder = context.jobs.folder(job_id)
-    _check_has_mini_batches(folder.record())
+    folder, _ = _folder_of(context, job_id)
     job = context.jobs.get(job_id)
     history = context.histories.of(folder)
     is_over = job.state in TERMINAL
@@ -212,20 +216,20 @@ def _tries(context: Context, job_id: str, mini_batch: int) -> MiniBatchTries:
         )
 
 
-def _check_has_mini_batches(record: JobRecord) -> None:
-    if record.is_pipeline:
-        raise Conflict(f"Job {record.job_id} is a pipeline: ask for the mini-batches of the job of one of its `steps`.")
+def _inputs(context: Context, job_id: str, mini_batch: int) -> MiniBatchInputs:
+    folder, _ = _folder_of(context, job_id)
+    return inputs_of(folder.path, mini_batch)
 
 
-def _page(context: Context, job_id: str, status: Status | None, page: Page) -> MiniBatchPage:
+def _folder_of(context: Context, job_id: str) -> tuple[JobFolder, JobRecord]:
+    """The folder and the record of a job that has mini-batches.
+
+    Raises:
+        NotFound: there is no such job.
+        Conflict: it is a pipeline.
+    """
     folder = context.jobs.folder(job_id)
     record = folder.record()
-    _check_has_mini_batches(record)
-    match status:
-        case "running":
-            answer = running(context.job_views, job_id, page)
-        case "ready":
-            answer = ready(context.job_views, job_id, page)
-        case _:
-            answer = decided(folder.path, Mask(record.spec), status, page)
-    return answer
+    if record.is_pipeline:
+        raise Conflict(f"Job {job_id} is a pipeline: ask for the mini-batches of the job of one of its `steps`.")
+    return folder, record
