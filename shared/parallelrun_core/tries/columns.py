@@ -3,36 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 Array = np.ndarray[Any, Any]
-_FIRST: int = 1024
+_FIRST_ROOM: Final = 1024
 
 
 class Columns:
-    """Columns of equal length.
+    """Columns of equal length, to which rows are added.
 
     Args:
-        kinds: the numpy type of each.
+        dtypes: the numpy type of each column, by its name.
     """
 
-    def __init__(self, **kinds: str) -> None:
-        self._arrays = {name: np.zeros(_FIRST, kind) for name, kind in kinds.items()}
+    def __init__(self, **dtypes: str) -> None:
+        self._arrays = {name: np.zeros(_FIRST_ROOM, dtype) for name, dtype in dtypes.items()}
         self.count = 0
+        """Number of rows."""
 
     def __getitem__(self, name: str) -> Array:
-        """A column as it is now; what is added later is not in it."""
+        """A column as it is now; rows that are added later are not in it."""
         return self._arrays[name][: self.count]
 
     def extend(self, **values: Sequence[Any] | Array) -> None:
-        """Add rows: as many values for each column."""
-        added = len(next(iter(values.values())))
-        end = self.count + added
-        for name in self._arrays:
-            if end > len(self._arrays[name]):
-                self._arrays[name] = np.resize(self._arrays[name], max(end, self.count * 3 // 2))
+        """Add rows: equally many values for each column."""
+        end = self.count + len(next(iter(values.values())))
+        for name, array in self._arrays.items():
+            self._arrays[name] = _with_room(array, end)
             self._arrays[name][self.count : end] = values[name]
         self.count = end
 
@@ -42,53 +41,60 @@ class Columns:
 
     @property
     def bytes(self) -> int:
+        """The memory of all columns."""
         return sum(column.nbytes for column in self._arrays.values())
 
 
-class ByNumber:
-    """A value for each mini-batch, of which most are there: an array that grows to the highest number.
+class ByMiniBatch:
+    """A value for each mini-batch: an array, indexed by the ids of mini-batches, that grows to the highest id.
 
     Args:
-        missing: the value of those that were never set.
+        missing: the value of mini-batches for which none was set.
     """
 
-    def __init__(self, kind: str, missing: int) -> None:
+    def __init__(self, dtype: str, missing: int) -> None:
         self._missing = missing
-        self._values = np.full(_FIRST, missing, kind)
+        self._values = np.full(_FIRST_ROOM, missing, dtype)
         self.end = 0
-        """One more than the highest number that was set."""
+        """One more than the highest id for which a value was set."""
 
-    def set(self, numbers: Array, values: Array | int) -> None:
-        """Set values; of those for the same number, the last one counts."""
-        if not len(numbers):
+    def set(self, ids: Array, values: Array | int) -> None:
+        """Set values; of several for the same id, the last one counts."""
+        if not len(ids):
             return
-        self.end = max(self.end, int(numbers.max()) + 1)
-        if self.end > len(self._values):
-            more = np.full(max(self.end, len(self._values) * 3 // 2) - len(self._values), self._missing)
-            self._values = np.concatenate((self._values, more.astype(self._values.dtype)))
-        self._values[numbers] = values
+        self.end = max(self.end, int(ids.max()) + 1)
+        self._values = _with_room(self._values, self.end, self._missing)
+        self._values[ids] = values
 
     def range(self, first: int, end: int) -> Array:
-        """The values from `first` up to `end`, exclusively; as far as they were never set, the missing one."""
+        """The values of the ids from `first` up to `end`, exclusively."""
         values = self._values[first : min(end, self.end)]
         short = end - first - len(values)
         return np.concatenate((values, np.full(short, self._missing, values.dtype))) if short > 0 else values
 
     @property
     def bytes(self) -> int:
+        """The memory of all values."""
         return self._values.nbytes
 
 
-def numbers(values: Array, digits: int = 6) -> list[float | None]:
-    """Rounded; None for what is infinite or no number."""
+def json_numbers(values: Array, digits: int = 6) -> list[float | None]:
+    """Numbers as JSON can have them: rounded, and None for what is infinite or not a number."""
     rounded = np.round(values.astype("f8"), digits)
-    values_or_none: list[float | None] = rounded.tolist()
-    unknown: list[int] = np.flatnonzero(~np.isfinite(rounded)).tolist()
-    for each in unknown:
-        values_or_none[each] = None
-    return values_or_none
+    numbers: list[float | None] = rounded.tolist()
+    for index in np.flatnonzero(~np.isfinite(rounded)).tolist():
+        numbers[index] = None
+    return numbers
 
 
-def number(value: float, digits: int = 6) -> float | None:
-    """Return one of these."""
-    return numbers(np.array([value]), digits)[0]
+def json_number(value: float, digits: int = 6) -> float | None:
+    """A number as JSON can have it: rounded, and None for what is infinite or not a number."""
+    return json_numbers(np.array([value]), digits)[0]
+
+
+def _with_room(array: Array, length: int, filler: int = 0) -> Array:
+    """An array of at least this length that begins with this one. It grows by half, so that adding is cheap."""
+    if length <= len(array):
+        return array
+    added = max(length, len(array) * 3 // 2) - len(array)
+    return np.concatenate((array, np.full(added, filler, array.dtype)))

@@ -20,7 +20,7 @@ import numpy as np
 from parallelrun_core.errors import Conflict
 from parallelrun_core.folder.decisions import NAME as DECISIONS
 from parallelrun_core.layout import Logs
-from parallelrun_core.tries.columns import ByNumber, Columns
+from parallelrun_core.tries.columns import ByMiniBatch, Columns
 from parallelrun_core.tries.followed_log import FollowedLog, WasCut
 from parallelrun_core.tries.kinds_so_far import KindsSoFar
 from parallelrun_core.tries.summary import DONE, FAILED, LOST, RETRIED, Summary
@@ -111,10 +111,10 @@ class History:
         self._logs = {name: FollowedLog(self.folder.path, name) for name in (DECISIONS, RETRIES)}
         self._report = FollowedReport(Logs(self.folder.logs).job_report / "processed_mini-batches.csv")
         self.tries = Columns(**_KINDS)
-        self.decided_by = ByNumber("i4", -1)
+        self.decided_by = ByMiniBatch("i4", -1)
         """Of each mini-batch, the row of the try that was decided upon; -1: none was."""
-        self.has_failed_try = ByNumber("u1", 0)
-        self.category_by = ByNumber("u1", 0)
+        self.has_failed_try = ByMiniBatch("u1", 0)
+        self.category_by = ByMiniBatch("u1", 0)
         """Of each mini-batch that failed when it was decided last, one more than its place in `categories`; 0: none."""
         self.categories: list[str] = []
         """Categories of errors with which mini-batches have failed."""
@@ -161,12 +161,12 @@ class History:
     @property
     def positions(self) -> dict[str, dict[int, int]]:
         """The byte up to which each term's file was read, of each log."""
-        return {name: log.positions for name, log in self._logs.items()}
+        return {name: dict(log.positions) for name, log in self._logs.items()}
 
     @positions.setter
     def positions(self, positions: dict[str, dict[int, int]]) -> None:
         for name, log in self._logs.items():
-            log.positions = positions.get(name, {})
+            log.positions = dict(positions.get(name, {}))
 
     @property
     def report_at(self) -> int:
@@ -193,7 +193,7 @@ class History:
             places: list[int] = []
             lengths: list[int] = []
             try:
-                for term, at, raw in log.new():
+                for term, at, raw in log.new_records():
                     outcomes = brief_outcomes(raw)
                     for failed in _failures(outcomes, raw):
                         self._add_failure(failed)

@@ -9,7 +9,7 @@ import numpy as np
 from parallelrun_api.tries.timeline import clock_of, lives_of
 from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.answers.pictures import Figures, Throughput
-from parallelrun_core.tries.columns import Array, number
+from parallelrun_core.tries.columns import Array, json_number
 from parallelrun_core.tries.history import History
 from parallelrun_core.tries.summary import DONE
 from parallelrun_core.tries.time_grid import TimeGrid
@@ -47,8 +47,8 @@ def throughput(history: History, points: int, *, least_items: int = 0) -> Throug
         failed=by_bucket(grid.of_all["failed"]).tolist(),
         retried=by_bucket(grid.of_all["retried"]).tolist(),
         busy_workers=np.round(by_bucket(_busy_s(grid).sum(axis=0)) / bucket_s, 3).tolist(),
-        first_try_s=number(float(lives[:, 0].min(initial=np.inf)) - start),
-        last_try_s=number(float(lives[:, 1].max(initial=-np.inf)) - start),
+        first_try_s=json_number(float(lives[:, 0].min(initial=np.inf)) - start),
+        last_try_s=json_number(float(lives[:, 1].max(initial=-np.inf)) - start),
         read_share=history.read_share,
     )
 
@@ -132,4 +132,4 @@ def _quantiles(history: History) -> list[float | None]:
     if not len(run_s):
         return [None] * 5
     middle, p95, p99 = np.quantile(run_s, (0.5, 0.95, 0.99))
-    return [number(float(each)) for each in (totals.min_run_s, middle, p95, p99, totals.max_run_s)]
+    return [json_number(float(each)) for each in (totals.min_run_s, middle, p95, p99, totals.max_run_s)]

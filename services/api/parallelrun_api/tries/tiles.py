@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from parallelrun_core.answers.pictures import Tiles
-from parallelrun_core.tries.columns import numbers
+from parallelrun_core.tries.columns import json_numbers
 from parallelrun_core.tries.levels import LEAST_SIZE
 from parallelrun_core.tries.summary import DONE
 
@@ -65,9 +65,9 @@ def tiles(
         failed=sums["failed"].tolist(),
         retried=sums["retried"].tolist(),
         failed_items=sums["failed_items"].tolist(),
-        min_run_s=numbers(sums["min_run_s"]),
-        median_run_s=numbers(sums["median_run_s"]),
-        max_run_s=numbers(sums["max_run_s"]),
+        min_run_s=json_numbers(sums["min_run_s"]),
+        median_run_s=json_numbers(sums["median_run_s"]),
+        max_run_s=json_numbers(sums["max_run_s"]),
         median_of="all" if size <= _MOST_SORTED else "samples",
     )
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.answers.pictures import DoingNow, Lane, RunningTry, SlowTry, Timeline, TrySpans
-from parallelrun_core.tries.columns import Array, number
+from parallelrun_core.tries.columns import Array, json_number
 from parallelrun_core.tries.history import History, RecordedWorker
 from parallelrun_core.tries.summary import DONE, FAILED, RETRIED, SLOWEST
 from parallelrun_core.tries.time_grid import seconds_in_buckets
@@ -283,7 +283,7 @@ def median_run_s(history: History) -> float | None:
     """Return the median of all tries, or of as many of them as can be sorted at once."""
     run_s = history.tries["run_s"]
     run_s = run_s[:: max(1, len(run_s) // _MOST_SORTED)]
-    return number(float(np.median(run_s))) if len(run_s) else None
+    return json_number(float(np.median(run_s))) if len(run_s) else None
 
 
 def _rounded(values: Array) -> list[float]:
