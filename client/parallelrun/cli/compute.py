@@ -125,7 +125,7 @@ def update(
 
     Without --set, nothing is changed, but tried again all the same.
     """
-    from parallelrun_core.untrusted.document import set_field
+    from parallelrun_core.untrusted.assignment import set_field
 
     with connect(url, token) as client:
         definition = dict(client.computes.get(name).definition)

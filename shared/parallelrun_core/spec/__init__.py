@@ -20,7 +20,8 @@ from parallelrun_core.spec.environment import Environment
 from parallelrun_core.spec.fields import Input
 from parallelrun_core.spec.job import JobSpec
 from parallelrun_core.spec.pipeline import PipelineSpec
-from parallelrun_core.untrusted.document import load_document, load_json, set_field
+from parallelrun_core.untrusted.assignment import set_field
+from parallelrun_core.untrusted.document import load_document, load_json
 
 __all__ = [
     "Environment",

@@ -1,4 +1,4 @@
-"""Documents as plain data, from YAML or JSON, and changes to them from a command line."""
+"""Documents as plain data, from YAML or JSON that anybody may have written."""
 
 from __future__ import annotations
 
@@ -14,10 +14,6 @@ from parallelrun_core.untrusted.bounded_yaml import BoundedLoader
 
 MAX_DOCUMENT_BYTES: Final = 1 << 20
 _MAX_SHOWN: Final = 200
-_BESIDE_A_PATH: Final = ("path", "type", "mode")
-_INPUTS: Final = "inputs"
-_ONLY_INPUT: Final = "data"
-"""What the only input is called where `inputs` is a plain text."""
 
 
 def load_document(text: str | bytes) -> object:
@@ -70,71 +66,3 @@ def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _shown(line: str | bytes) -> str:
     text = line.decode(errors="replace") if isinstance(line, bytes) else line
     return repr(text.strip()[:_MAX_SHOWN])
-
-
-def set_field(document: object, assignment: str) -> None:
-    """Apply one `path=value` from a command line; a value that can't be read as YAML is a plain string.
-
-    A path goes through mappings by name and through lists by number, as in `inputs.images.path` or `tasks.0.name`;
-    missing mappings on the way are created. A string that is short for a mapping with a `path`, or for inputs of which
-    one is called `data`, becomes one.
-
-    Raises:
-        InvalidInput: there is no '=', or the path goes through something without parts.
-    """
-    path, equals, text = assignment.partition("=")
-    if not equals or not path:
-        raise InvalidInput.at("--set", f"{assignment!r} is not PATH=VALUE")
-    *folders, last = path.split(".")
-    for name, next_name in zip(folders, [*folders[1:], last], strict=False):
-        inner = _part(document, name, path)
-        longer = _in_long(name, inner, next_name)
-        if longer is not inner:
-            _put(document, name, longer, path)
-            inner = longer
-        document = inner
-    _put(document, last, _value(path, text), path)
-
-
-def _in_long(name: str, value: object, part: str) -> object:
-    """The mapping for which a value is short, if a part of this name can be set there; else the value."""
-    if value is None:
-        return {}
-    if isinstance(value, str) and part in _BESIDE_A_PATH:
-        return {"path": value}
-    return {_ONLY_INPUT: value} if isinstance(value, str) and name == _INPUTS else value
-
-
-def _value(path: str, text: str) -> object:
-    if text.startswith(("|", ">")):  # in YAML the head of a text of many lines, which no value on a command line is
-        return text
-    try:
-        return load_document(text)
-    except InvalidInput as error:
-        if text.startswith(("[", "{")):
-            raise InvalidInput.at("--set", f"{path}={text}: this list or mapping can't be read as YAML") from error
-        return text
-
-
-def _part(document: object, name: str, path: str) -> object:
-    match document:
-        case dict():
-            return document.get(name)
-        case list() if name.isdecimal() and int(name) < len(document):
-            part: object = document[int(name)]
-            return part
-        case list():
-            raise InvalidInput.at("--set", f"{path!r}: the list before {name!r} has {len(document)} parts, from 0")
-    raise InvalidInput.at("--set", f"{path!r}: what stands before {name!r} is a plain value, and has no parts")
-
-
-def _put(document: object, name: str, value: object, path: str) -> None:
-    match document:
-        case dict():
-            document[name] = value
-        case list() if name.isdecimal() and int(name) < len(document):
-            document[int(name)] = value
-        case list() if name.isdecimal() and int(name) == len(document):
-            document.append(value)
-        case _:
-            raise InvalidInput.at("--set", f"{path!r}: {name!r} can't be set here")
