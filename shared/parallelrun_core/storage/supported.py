@@ -1,4 +1,4 @@
-"""Supported locations, and the paths that stand for them. Nothing is opened here."""
+"""Supported locations as users write them, and the paths by which the product knows them. Nothing is opened here."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ KINDS: Final = OBJECT_KINDS | {LOCAL, DATASTORE}
 _SCHEMES: Final = (
     *(name for name, row in SCHEMES.items() if row.kind in OBJECT_KINDS and name != "http"), "azureml", "file",
 )  # fmt: skip
-_ALIKE: Final = 0.5
+"""Schemes that are suggested in place of one that isn't supported."""
+_LEAST_LIKENESS: Final = 0.5
 _WITHOUT_PATHS: Final = re.compile(
     r"azureml:/*datastores/(?P<name>[^/]+)(?!/paths(?:/|$))/+(?P<rest>.+)", re.IGNORECASE | re.DOTALL
 )
+"""A path in a datastore that lacks `paths/`."""
 _SUPPORTED: Final = (
     "a path on a disk or volume that all nodes share, a URL of an object store "
     f"({', '.join(url for url in OBJECT_SCHEMES if not url.startswith('http'))}), one of a file (https://), or a path "
@@ -28,13 +30,13 @@ _SUPPORTED: Final = (
 
 
 def supported_path(text: str, *, is_written: bool = False) -> str:
-    """The path of a location as the product uses it, such as `/data` for `file:///data`.
+    """The path of a location as the product knows it, such as `/data` for `file:///data`.
 
     Args:
-        is_written: it is for an output.
+        is_written: an output is written there.
 
     Raises:
-        ValueError: no storage is there for it, or a URL that nobody could use; the message says what to do.
+        ValueError: it is in a store that isn't supported, or is a URL that nobody could use; says what to do.
     """
     location = location_of(text)
     if location.kind in KINDS:
@@ -43,32 +45,39 @@ def supported_path(text: str, *, is_written: bool = False) -> str:
         if location.kind not in (LOCAL, DATASTORE) and (flaw := flaw_of(location.path)):
             raise ValueError(flaw)
         return location.path
-    suggestion = was_meant(_meant(text)[:200])
-    question = f"; {suggestion}" if suggestion else ""
-    can, instead = ("written to", "name one of these, and copy what is there afterwards")
-    if not is_written:
-        can, instead = ("read", "copy the data to one of these")
-    raise ValueError(
-        f"{text[:200]!r} refers to {location.called}: this kind of storage is not supported yet and can't be {can} "
-        f"here. Supported is {_SUPPORTED}: {instead}{question}"
+    raise ValueError(_unsupported(text, location.called, is_written=is_written))
+
+
+def _unsupported(text: str, store: str, *, is_written: bool) -> str:
+    """Return what to do about a location in a store that isn't supported."""
+    can, instead = "read", "copy the data to one of these"
+    if is_written:
+        can, instead = "written to", "name one of these, and copy what is there afterwards"
+    suggestion = was_meant(_closest(text)[:200])
+    return (
+        f"{text[:200]!r} refers to {store}: this kind of storage is not supported yet and can't be {can} here. "
+        f"Supported is {_SUPPORTED}: {instead}{suggestion and f'; {suggestion}'}"
     )
 
 
-def _meant(text: str) -> str:
-    """The location that was probably meant by one that can't be used; empty: none looks like it."""
+def _closest(text: str) -> str:
+    """The supported location that looks most like one that isn't; empty: none does."""
     if datastore := _WITHOUT_PATHS.fullmatch(text):
         return f"azureml://datastores/{datastore['name']}/paths/{datastore['rest']}"
     scheme, slashes, rest = text.partition("://")
-    alike = [each for each in _SCHEMES if each[0] == scheme[:1].lower() and each != scheme.lower()]
-    near = closest(scheme.lower(), alike, cutoff=_ALIKE) if slashes else ""
-    return f"{near}://{rest}" if near else ""
+    candidates = [each for each in _SCHEMES if each[0] == scheme[:1].lower() and each != scheme.lower()]
+    supported_scheme = closest(scheme.lower(), candidates, cutoff=_LEAST_LIKENESS) if slashes else ""
+    return f"{supported_scheme}://{rest}" if supported_scheme else ""
 
 
 def local_path(text: str, purpose: str) -> str:
-    """The path of what must be on a disk.
+    """The path of a location that must be on a disk.
+
+    Args:
+        purpose: what it is, such as "code"; for the message.
 
     Raises:
-        ValueError: it is in another kind of storage.
+        ValueError: it is in an object store or a datastore.
     """
     location = location_of(text)
     if location.kind != LOCAL:
@@ -80,13 +89,13 @@ def local_path(text: str, purpose: str) -> str:
 
 
 def absolute_path(text: str, folder: Path | None) -> str:
-    """Return what a document in this folder means by a location: `supported_path` may still refuse it.
+    """The location that a document in a folder means; `supported_path` may still refuse it.
 
     Args:
-        folder: None if there is none; relative paths then stay as they are.
+        folder: relative paths start from it; None: they stay as they are.
 
     Raises:
-        ValueError: there is no such home folder.
+        ValueError: it begins with `~`, and there is no such home folder.
     """
     location = location_of(text)
     if location.kind != LOCAL or folder is None or not location.path:
