@@ -19,43 +19,40 @@ from parallelrun_core.durable_files import replace_file
 
 _DAYS: Final = 90
 _RENEWED_BEFORE_S: Final = 7 * 24 * 3600
-_PATIENCE_S: Final = 30
+_TIMEOUT_S: Final = 30
 _NAMES: Final = "IP:127.0.0.1,DNS:localhost"
-_SYSTEM: Final = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
+_SYSTEM_BUNDLES: Final = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
 
 
 class Certificate:
-    """The files of a certificate, in a folder that only this user can read."""
+    """The files of a certificate for this machine's own address, in a folder that only this user can read."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.chain: Final = folder / "server.pem"
-        """Certificate and key of the server."""
+        """The server's certificate and key, in PEM."""
         self.bundle: Final = folder / "ca-bundle.pem"
-        """The authority, with all that this machine trusts anyway: clients are told of one file only."""
+        """The authority, and all authorities that this machine trusts anyway: clients read a single file."""
 
     def make(self) -> None:
-        """Make them, unless they are there and will be valid for a while.
+        """Make the files, unless they are there, and valid for another week.
 
         Raises:
             ParallelRunError: there is no `openssl`, or it fails.
         """
-        if self._is_good():
+        if self.bundle.exists() and self.chain.exists() and _expires_at(self.chain) > time.time() + _RENEWED_BEFORE_S:
             return
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self._folder) as name:
             folder = Path(name)
-            authority = _signed(folder)
+            _sign(folder)
             chain = (folder / "server.crt").read_bytes() + (folder / "server.key").read_bytes()
             replace_file(self.chain, chain, mode=0o600)
-            replace_file(self.bundle, _trusted() + authority, mode=0o644)
-
-    def _is_good(self) -> bool:
-        return self.bundle.exists() and self.chain.exists() and _ends(self.chain) > time.time() + _RENEWED_BEFORE_S
+            replace_file(self.bundle, _system_bundle() + (folder / "ca.crt").read_bytes(), mode=0o644)
 
 
-def _signed(folder: Path) -> bytes:
-    """Make the authority, and a certificate that it has signed; returns the authority without its key."""
+def _sign(folder: Path) -> None:
+    """Write an authority (`ca.crt`), and the certificate and key that it has signed (`server.crt`, `server.key`)."""
     (folder / "extensions").write_text(
         f"basicConstraints=critical,CA:FALSE\nsubjectAltName={_NAMES}\nkeyUsage=critical,digitalSignature\n"
         "extendedKeyUsage=serverAuth\nsubjectKeyIdentifier=hash\nauthorityKeyIdentifier=keyid\n"
@@ -74,32 +71,30 @@ def _signed(folder: Path) -> bytes:
         "-extfile", "extensions", "-out", "server.crt",
     )  # fmt: skip
     (folder / "ca.key").unlink()
-    return (folder / "ca.crt").read_bytes()
 
 
 def _openssl(folder: Path, *arguments: str) -> None:
     program = shutil.which("openssl")
     if program is None:
         raise ParallelRunError("A certificate can't be made: there is no `openssl` on the path. Install it.")
-    done = subprocess.run(
-        [program, *arguments], cwd=folder, capture_output=True, text=True, timeout=_PATIENCE_S, check=False, umask=0o077
+    process = subprocess.run(
+        [program, *arguments], cwd=folder, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False, umask=0o077
     )
-    if done.returncode:
-        raise ParallelRunError(f"A certificate can't be made: {done.stderr.strip()[-500:]}")
+    if process.returncode:
+        raise ParallelRunError(f"A certificate can't be made: {process.stderr.strip()[-500:]}")
 
 
-def _trusted() -> bytes:
-    """The authorities that this machine trusts."""
-    places = [ssl.get_default_verify_paths().cafile, *_SYSTEM]
-    for place in filter(None, places):
-        if Path(place).is_file():
-            return Path(place).read_bytes().rstrip() + b"\n"
+def _system_bundle() -> bytes:
+    """The authorities that this machine trusts, in PEM; empty if no file has them."""
+    for path in filter(None, (ssl.get_default_verify_paths().cafile, *_SYSTEM_BUNDLES)):
+        if Path(path).is_file():
+            return Path(path).read_bytes().rstrip() + b"\n"
     return b""
 
 
-def _ends(chain: Path) -> float:
-    """Return when a certificate ends, in seconds since the epoch."""
-    try:
+def _expires_at(chain: Path) -> float:
+    """The end of a certificate's validity in seconds since the epoch; 0: it can't be read."""
+    try:  # the standard library has no other way to read a certificate from a file
         decoded = ssl._ssl._test_decode_cert(str(chain))  # type: ignore[attr-defined]
         return float(ssl.cert_time_to_seconds(decoded["notAfter"]))
     except (ssl.SSLError, KeyError, ValueError):
