@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
@@ -103,13 +103,21 @@ def read_job_file(path: str | Path, assignments: Iterable[str] = (), names: Name
 
 
 @contextmanager
-def read_file(path: str | Path) -> Iterator[tuple[object, Path]]:
-    """The document in a file, and the file's folder. Problems that are raised in this block get their lines.
+def read_definition(definition: Mapping[str, Any] | str | Path) -> Iterator[tuple[Any, Path]]:
+    """A document, and the folder that its relative paths start from: of its file, or else the current one.
+
+    Problems that are raised in this block get their lines in the file.
+
+    Args:
+        definition: the document, or the path of a file with it.
 
     Raises:
-        InvalidInput: it can't be read.
+        InvalidInput: the file can't be read.
     """
-    file = Path(path)
+    if isinstance(definition, Mapping):
+        yield dict(definition), Path.cwd()
+        return
+    file = Path(definition)
     text, document = _content(file)
     source = Source(file, text, document, [])
     try:

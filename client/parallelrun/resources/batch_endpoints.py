@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -43,16 +42,12 @@ class BatchEndpoints(Definitions[BatchEndpoint]):
         Raises:
             InvalidInput: something is wrong with it. Nothing was sent.
         """
-        from parallelrun.job_file.reading import read_file
+        from parallelrun.job_file.reading import read_definition
         from parallelrun_core.endpoints.document import read_endpoint
 
-        if definition is None or isinstance(definition, Mapping):
-            document: Any = dict(definition or {})
-            called = read_endpoint(document, name=name).name
-        else:
-            with read_file(definition) as (document, _):
-                called = read_endpoint(document, name=name).name
-        return self._put(called, document)
+        with read_definition({} if definition is None else definition) as (document, _):
+            endpoint = read_endpoint(document, name=name)
+        return self._put(endpoint.name, document)
 
     def invoke(
         self,
@@ -137,16 +132,13 @@ class BatchDeployments(Resource):
         return msgspec.structs.replace(created, notes=notes_on(deployment.reading, created.notes))
 
     def _read(self, definition: Definition, *, name: str, endpoint: str) -> DeploymentReading:
-        from parallelrun.job_file.reading import read_file
+        from parallelrun.job_file.reading import read_definition
         from parallelrun.resources.names import names_of
         from parallelrun_core.endpoints.document import read_deployment
 
-        names = names_of(self._transport)
-        if isinstance(definition, Mapping):
-            here = Path.cwd()
-            return read_deployment(dict(definition), name=name, endpoint=endpoint, folder=here, names=names(here))
-        with read_file(definition) as (document, folder):
-            return read_deployment(document, name=name, endpoint=endpoint, folder=folder, names=names(folder))
+        with read_definition(definition) as (document, folder):
+            names = names_of(self._transport)(folder)
+            return read_deployment(document, name=name, endpoint=endpoint, folder=folder, names=names)
 
     def list(self, endpoint_name: str) -> list[BatchDeployment]:
         """Return the deployments of an endpoint, by name. Raises NotFound."""

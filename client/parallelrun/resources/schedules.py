@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -42,22 +41,8 @@ class Schedules(Definitions[Schedule]):
             InvalidRequest: the server refuses it, as for a path that jobs may not use.
         """
         reading = self._read(definition)
-        document: dict[str, Any] = {
-            "name": reading.name,
-            "display_name": reading.display_name,
-            "description": reading.description,
-            "tags": reading.tags,
-            "trigger": _trigger_of(reading),
-            "missed_runs": reading.missed,
-            "allow_overlap": reading.may_overlap,
-        }
-        sources: dict[str, CodeSource] = {}
-        if reading.job is None:
-            document["create_job"] = {"job": f"azureml:{reading.like}", **reading.changes}
-        else:
-            job, sources = without_its_code(reading.job.spec, upload_code=upload_code)
-            send = Assets(self._transport, "code").send_code
-            document["create_job"] = with_contexts_sent(job, send) if upload_code else job
+        create_job, sources = self._create_job(reading, upload_code=upload_code)
+        document = {**_fields(reading), "create_job": create_job}
         with body_of(document, sources) as body:
             answer = self._transport.request(
                 "PUT", self.url(reading.name), idempotent=True, body=body, read_timeout_s=UPLOAD_TIMEOUT_S
@@ -95,19 +80,36 @@ class Schedules(Definitions[Schedule]):
         return islice(self._all(f"{self.url(name)}/history", Fire, limit=min(limit or _PAGE, _PAGE)), limit)
 
     def _read(self, definition: Definition) -> ScheduleReading:
-        from parallelrun.job_file.reading import read_file
+        from parallelrun.job_file.reading import read_definition
         from parallelrun.resources.names import names_of
         from parallelrun_core.schedules.document import read_schedule
 
-        created, names = datetime.now(UTC), names_of(self._transport)
-        if isinstance(definition, Mapping):
-            folder = Path.cwd()
-            return read_schedule(dict(definition), created=created, folder=folder, names=names(folder))
-        with read_file(definition) as (document, folder):
-            return read_schedule(document, created=created, folder=folder, names=names(folder))
+        with read_definition(definition) as (document, folder):
+            names = names_of(self._transport)(folder)
+            return read_schedule(document, created=datetime.now(UTC), folder=folder, names=names)
+
+    def _create_job(
+        self, reading: ScheduleReading, *, upload_code: bool
+    ) -> tuple[dict[str, Any], dict[str, CodeSource]]:
+        """The job of a schedule as the server takes it, and its code."""
+        if reading.job is None:
+            return {"job": f"azureml:{reading.like}", **reading.changes}, {}
+        job, sources = without_its_code(reading.job.spec, upload_code=upload_code)
+        if upload_code:
+            job = with_contexts_sent(job, Assets(self._transport, "code").send_code)
+        return job, sources
 
 
-def _trigger_of(reading: ScheduleReading) -> dict[str, Any]:
+def _fields(reading: ScheduleReading) -> dict[str, Any]:
+    """The fields of a schedule as the server takes them, but for its job."""
     from parallelrun_core.schedules.trigger import as_document
 
-    return as_document(reading.trigger)
+    return {
+        "name": reading.name,
+        "display_name": reading.display_name,
+        "description": reading.description,
+        "tags": reading.tags,
+        "trigger": as_document(reading.trigger),
+        "missed_runs": reading.missed,
+        "allow_overlap": reading.may_overlap,
+    }
