@@ -45,7 +45,7 @@ class ApiSettings(SealsComputes):
     """Addresses and networks, separated by ',', of proxies that people sign in at, and that tell in a header who they
     are. They must remove that header from what others send."""
     proxy_user_header: str = Field(default="X-Forwarded-User", pattern=r"^[A-Za-z0-9-]{1,64}$")
-    """The header in which they do so."""
+    """The header in which trusted proxies tell who a person is."""
     oidc_issuer: str = ""
     """URL of an OpenID Connect provider whose tokens (JWT) clients may present, as in their claim `iss`."""
     oidc_audience: str = ""
@@ -65,7 +65,7 @@ class ApiSettings(SealsComputes):
     cost_per_slot_hour: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     """Price of an hour of a worker, in any currency, for the use of the cluster by week and person."""
     cost_per_gpu_hour: float = Field(default=0.0, ge=0, allow_inf_nan=False)
-    """Price of an hour of a GPU, likewise."""
+    """Price of an hour of a GPU, in the same currency, for the use of the cluster by week and person."""
     insecure: bool = False
     """Require no token: everybody on this machine can run code as this user. Only with a loopback address."""
     allowed_roots: str = ""

@@ -26,8 +26,9 @@ from parallelrun_core.wire.states import JobState
 WAIT_S: Final = 10.0
 """How long a feed waits for events at a time."""
 _WAIT_UNTIL_RECORDED_S: Final = 0.2
+"""How long it waits at a time once the job is over: there is no event for the recording of its result."""
 _MOST_EVENTS: Final = 256
-"""That are remembered of each job."""
+"""The latest events of a job that its feed keeps."""
 
 
 @dataclass(slots=True)
@@ -49,7 +50,8 @@ class Feed:
     latest: deque[StreamEvent] = field(default_factory=deque)
     task: asyncio.Task[None] | None = None
     bell: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set once, at the next change of anything here. Take it first and check afterwards: then nothing is missed."""
+    """Set once, at the next change of the feed, which then has a new bell. Take it before reading the rest of the feed,
+    and wait for it afterwards: then no change is missed."""
 
     def ring(self) -> None:
         """Wake all watchers that wait for a change."""
@@ -73,6 +75,7 @@ class Feeds:
 
     @property
     def watchers(self) -> int:
+        """The number of watchers of all jobs."""
         return sum(feed.watchers for feed in self._feeds.values())
 
     @asynccontextmanager
@@ -91,10 +94,11 @@ class Feeds:
                 feed.task.cancel()
 
     async def last_id(self, job_id: str) -> EventId:
+        """Return the id of the job's latest event on Redis."""
         return await self._streams.last_id(job_id)
 
     async def read(self, feed: Feed, after: EventId) -> list[StreamEvent]:
-        """Events after `after`: some of them if there are many, none if they are only on Redis and it is away."""
+        """Return events after this one: some of them if there are many, none if only Redis has them, and it is away."""
         if feed.complete_from is not None and after >= feed.complete_from:
             return [event for event in feed.latest if event.id > after]
         try:
@@ -148,7 +152,7 @@ class Feeds:
         return _is_over(feed) and await run_sync(self._has_ended, feed.job_id)
 
     async def _listen(self, feed: Feed) -> None:
-        """Wait for events, or until it is time to refresh: there is no event for the recording of the result."""
+        """Wait for events, or until it is time to refresh."""
         most_s = _WAIT_UNTIL_RECORDED_S if _is_over(feed) else None
         feed.add(await self._streams.next(feed.job_id, _end_of(feed), most_s=most_s))
 
