@@ -70,7 +70,7 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "worker.acting": (
         Step("parallelrun_agent.users.worker_user:WorkerUser.acting", stand_ins.as_itself),
         # Or workers couldn't read what is the agent's then.
-        Step("parallelrun_agent.workers.worker_process:_make_private", Path.touch),
+        Step("parallelrun_agent.workers.worker_start:_make_private", Path.touch),
     ),
     # What no worker can be: the user of the services.
     "worker.not_services": (Step("parallelrun_agent.agent:check_apart", nothing),),

@@ -38,7 +38,6 @@ HANDLES = {
     "StackMemory": "shared memory",
     "StagedFile": "a file as it is now",
     "StorageTotals": "a pipe",
-    "WorkerProcess": "a process, by its descriptor",
     "_Part": "an open part file",
 }
 """Classes whose objects are a resource of the operating system: there is none before it is open."""

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 from parallelrun_agent.users.worker_user import SAME_USER
 from parallelrun_agent.workers.plans import WorkerPlan
 from parallelrun_agent.workers.template_process import TemplateKey, TemplateProcess
-from parallelrun_agent.workers.worker_process import Fork, WorkerProcess
+from parallelrun_agent.workers.worker_process import WorkerProcess
+from parallelrun_agent.workers.worker_start import Fork
 from parallelrun_worker import frames
 
 PATIENCE_S = 30.0
@@ -80,7 +81,7 @@ class WorkerHarness:
             logging_level=logging_level,
             nice=None, profiling_module="", exit_s=10.0, masked=[],
         )  # fmt: skip
-        self.worker = WorkerProcess(
+        self.worker = WorkerProcess.start(
             WorkerPlan(
                 config=plain._replace(**config), environment={**secrets, **env}, working_folder=self.working_folder,
                 part=self.part, stdout=self.stdout, stderr=self.stderr,

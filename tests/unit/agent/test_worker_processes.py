@@ -10,10 +10,10 @@ from unittest.mock import Mock
 import pytest
 
 from parallelrun_agent.settings import AgentSettings
-from parallelrun_agent.workers import processes
 from parallelrun_agent.workers.gpus import VARIABLE, GpuPool
 from parallelrun_agent.workers.plans import PlanMaker, WorkerPlan
 from parallelrun_agent.workers.processes import WorkerProcesses
+from parallelrun_agent.workers.worker_process import WorkerProcess
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.service.process_secrets import ProcessSecrets
@@ -31,7 +31,7 @@ def test_a_worker_that_cannot_be_started_takes_no_gpu_with_it(
         plan.working_folder.mkdir(parents=True)
         raise OSError(cause, "it can't be started")
 
-    monkeypatch.setattr(processes, "WorkerProcess", start)
+    monkeypatch.setattr(WorkerProcess, "start", start)
     spec = JobSpec.parse({"entry_script": "e.py", "inputs": "/in"})
     folder = JobFolder(tmp_path, "job_00000000000000000000")
     record = JobRecord(job_id=folder.job_id, submitted=1.0, code="c", spec={})

@@ -142,7 +142,7 @@ class WorkerProcesses:
                 machine.init_failed("", Failure("INIT_EXCEPTION", str(error)), time.monotonic())
             return
         try:
-            process = WorkerProcess(plan, self._templates.fork if self._templates is not None else None)
+            process = WorkerProcess.start(plan, self._templates.fork if self._templates is not None else None)
         except OSError as error:
             log.error("worker_not_started", process=plan.process, job_id=plan.config.job_id, error=str(error))
             self._plans.clean(plan.process)

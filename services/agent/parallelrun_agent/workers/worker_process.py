@@ -1,33 +1,19 @@
-"""A worker process on the agent's side: how it is started, sent to, received from, and ended.
-
-It has its own process group (so that it and its children can be killed), its own working folder, its own files for
-stdout and stderr, and none of our secrets in its environment. Its session is the agent's: Linux shares out CPUs among
-sessions first, and with one each, many busy workers would leave the other services of their machine next to nothing.
-"""
+"""A worker process on the agent's side: how mini-batches and answers are passed, and how it ends."""
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import signal
-import subprocess
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
-from pathlib import Path
-from typing import NamedTuple
+from typing import Self
 
-from parallelrun_agent.users.places import share_file
-from parallelrun_agent.workers.capped_log import CappedLog
-from parallelrun_agent.workers.delivery_ring import DeliveryRing
 from parallelrun_agent.workers.plans import WorkerPlan
-from parallelrun_agent.workers.stack_memory import StackMemory
-from parallelrun_agent.workers.template_process import ForkRequest, TemplateKey, worker_command
-from parallelrun_core.durable_files import sync_folder
-from parallelrun_core.layout import PRIVATE_FILE
+from parallelrun_agent.workers.worker_start import Fork, StartedWorker, start_worker
 from parallelrun_worker import frames
 
 _READ_BYTES = 1 << 16
@@ -37,26 +23,25 @@ _TICKETS_AT_ONCE = select.PIPE_BUF // frames.TICKET.size
 _QUIET_REFRESHES = 4
 
 
-Fork = Callable[[TemplateKey, ForkRequest], int]
-
-
 class NotAFrame(Exception):
     """Something other than the worker has written to its pipe: the script, most likely."""
 
 
 class WorkerProcess:
-    """A running worker, started by the constructor.
+    """A running worker: what it is sent, what it answers, and its end. `start` makes one."""
 
-    Args:
-        fork: forks a worker from the template of a key; returns its process id, or -1: it must be started by itself.
-
-    Raises:
-        OSError: it can't be started, or its part file can't be created.
-    """
-
-    def __init__(self, plan: WorkerPlan, fork: Fork | None = None) -> None:
+    def __init__(self, plan: WorkerPlan, started: StartedWorker) -> None:
         self.process = plan.process
         self.part_name = plan.part.name if plan.part else ""
+        self.part_fd = started.files.part_fd
+        self.pid = started.pid
+        self.pidfd = started.pidfd
+        self.is_forked = started.is_forked
+        self.ring = started.ring
+        self.control = started.control
+        self.results = started.results
+        self.stacks = started.files.stacks
+        """The memory into which it writes its stacks; None: nothing of Python runs in it but ours."""
         self.is_watched = True
         """Its pipe is being watched."""
         self.is_closed = False
@@ -71,30 +56,24 @@ class WorkerProcess:
         self._outbox: deque[tuple[int, int, bytes]] = deque()
         self._quiet_refreshes = 0
         self._received = b""
+        self._worker_end = started.worker_end
+        self._streams = started.files.streams
+        self._stderr = started.files.streams[1]
         self._script_logs = plan.script_logs
         self._own_logs = plan.own_logs
         self._user = plan.user
-        self._has_stacks = not plan.config.command
-        self.stacks = None if plan.config.command else StackMemory()
-        """Where it writes its stacks; None: nothing of Python runs in it but ours."""
-        with ExitStack() as undo:
-            if self.stacks is not None:
-                undo.callback(self.stacks.close)
-            for path in plan.own_logs:
-                share_file(path, plan.user)
-            self._streams = []
-            for path in (plan.stdout, plan.stderr, plan.child_stdout, plan.child_stderr):
-                self._streams.append(CappedLog(path, plan.max_log_bytes))
-                undo.callback(self._streams[-1].close)
-            self._stderr = self._streams[1]
-            self.part_fd = _create(plan.part) if plan.part else -1
-            if self.part_fd >= 0:
-                undo.callback(os.close, self.part_fd)
-            stacks = self.stacks.fd if self.stacks is not None else -1
-            started = _start(plan, self.part_fd, [stream.fd for stream in self._streams], stacks, fork)
-            self.pid, self.is_forked, self.ring, self.control, self._worker_end, self.results = started
-            undo.pop_all()
-        self.pidfd = os.pidfd_open(self.pid)
+
+    @classmethod
+    def start(cls, plan: WorkerPlan, fork: Fork | None = None) -> Self:
+        """Start a worker.
+
+        Args:
+            fork: forks it from the template of a key; returns its process id, or -1: it must be started by itself.
+
+        Raises:
+            OSError: it can't be started, or its part file can't be created.
+        """
+        return cls(plan, start_worker(plan, fork))
 
     def deliver(self, mini_batch: int, payload: bytes, kind: int = frames.PATHS) -> None:
         """Add a mini-batch to what `send` hands over: paths with NUL between them, or JSON when it is described.
@@ -160,13 +139,6 @@ class WorkerProcess:
         self._outbox.clear()
         return [mini_batch for mini_batch, _ in mini_batches] + waiting
 
-    def _unread(self) -> bytes:
-        """Tickets that the worker has not read, which it can't any more then; none when there are no more."""
-        try:
-            return os.read(self._worker_end, 1 << 16)
-        except BlockingIOError:
-            return b""
-
     def receive(self) -> Iterator[tuple[int, bytes]]:
         """Every complete frame that the worker has sent so far, as `(kind, payload)`; never waits.
 
@@ -210,7 +182,7 @@ class WorkerProcess:
 
     def dump_stacks(self, why: str) -> None:
         """Have it write to its stderr where it hangs; it has a moment for that before it is killed."""
-        if not self._has_stacks:
+        if self.stacks is None:
             self._stderr.add(why)
             return
         self._stderr.add(f"{why} This is where it was:")
@@ -261,100 +233,9 @@ class WorkerProcess:
                     if not path.stat().st_size:
                         path.unlink()
 
-
-def _create(part: Path) -> int:
-    fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, PRIVATE_FILE)
-    try:
-        sync_folder(part.parent)
-    except OSError:
-        os.close(fd)
-        raise
-    return fd
-
-
-class _Started(NamedTuple):
-    """A process, and our ends of what connects us with it."""
-
-    pid: int
-    is_forked: bool
-    ring: DeliveryRing
-    control: int
-    worker_end: int
-    """Another end of `control` like the worker's: what is read from it is taken back."""
-    results: int
-
-
-def _start(plan: WorkerPlan, part_fd: int, streams: list[int], stacks: int, fork: Fork | None) -> _Started:
-    stdout, stderr, child_stdout, child_stderr = streams
-    with ExitStack() as undo, ExitStack() as child_ends:
-        ring = DeliveryRing()
-        undo.callback(ring.close)
-        tickets, control = _pipe(child_ends, undo)
-        results, answers = _pipe(undo, child_ends)
-        # Opened anew, because the worker must wait at its end, and we must not at ours.
-        worker_end = os.open(f"/proc/self/fd/{tickets}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        undo.callback(os.close, worker_end)
-        permits = plan.open_permits() if plan.open_permits is not None else -1
-        if permits >= 0:
-            child_ends.callback(os.close, permits)
-        config_path = _prepare(plan, streams, stacks, permits)
-        os.set_blocking(control, False)
-        os.set_blocking(results, False)
-        fds = [ring.fd, tickets, answers, stdout, stderr, *(fd for fd in (part_fd, stacks, permits) if fd >= 0)]
-        request = ForkRequest(
-            arguments=[*map(str, (ring.fd, tickets, answers, part_fd, config_path, os.getpid()))],
-            stdout=child_stdout,
-            stderr=child_stderr,
-            descriptors=fds,
-            folder=plan.working_folder,
-            variables=plan.own_variables,
-        )
-        forked = fork(plan.template, request) if fork is not None and plan.template is not None else -1
-        pid = forked if forked >= 0 else _execute(plan, request)
-        undo.pop_all()
-    return _Started(pid, forked >= 0, ring, control, worker_end, results)
-
-
-def _execute(plan: WorkerPlan, request: ForkRequest) -> int:
-    """Start the worker by itself; returns its process id."""
-    with plan.user.acting():  # the working folder may be closed to others
-        popen = subprocess.Popen(
-            [*worker_command(plan.python), *request.arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=request.stdout,
-            stderr=request.stderr,
-            cwd=request.folder,
-            env=plan.environment,
-            pass_fds=request.descriptors,
-            process_group=0,
-            **plan.user.start,
-        )
-    popen.returncode = 0  # it is waited for by its id, in `reap`
-    return popen.pid
-
-
-def _pipe(reading: ExitStack, writing: ExitStack) -> tuple[int, int]:
-    """A new pipe, each end to be closed when its stack is left."""
-    end, other = os.pipe()
-    reading.callback(os.close, end)
-    writing.callback(os.close, other)
-    return end, other
-
-
-def _prepare(plan: WorkerPlan, streams: list[int], stacks: int, permits: int) -> Path:
-    """Create the working folder; returns the path of the file with the worker's configuration in it."""
-    stdout, stderr, *_ = streams
-    config = plan.config._replace(stdout=stdout, stderr=stderr, stacks=stacks, permits=permits)
-    config_path = plan.working_folder / ".worker.json"
-    with plan.user.acting():
-        plan.working_folder.mkdir(parents=True, exist_ok=True)
-        plan.script_logs.mkdir(parents=True, exist_ok=True)
-        with suppress(FileExistsError):
-            (plan.working_folder / "logs").symlink_to(plan.script_logs)
-        _make_private(config_path)  # the arguments in it may hold secrets
-        config_path.write_text(json.dumps(config._asdict()))
-    return config_path
-
-
-def _make_private(path: Path) -> None:
-    path.touch(0o600)
+    def _unread(self) -> bytes:
+        """Tickets that the worker has not read, which it can't any more then; none when there are no more."""
+        try:
+            return os.read(self._worker_end, _READ_BYTES)
+        except BlockingIOError:
+            return b""
