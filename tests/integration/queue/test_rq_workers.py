@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -12,8 +14,11 @@ from typing import IO, TYPE_CHECKING, Any
 
 import psutil
 import pytest
+from rq.exceptions import StopRequested
+from rq.serializers import JSONSerializer
 
 from parallelrun_core.ids import new_job_id
+from parallelrun_core.store.rq import workers as rq_workers
 from parallelrun_core.store.rq.entries import LEAD, REMEMBER_FAILED_S, EntryKind, queue
 from parallelrun_core.store.rq.waiting_entry import WaitingEntry
 from parallelrun_core.store.rq.wake import ask_for_concatenation, ask_for_leader, has_concatenation_failed
@@ -367,3 +372,29 @@ def test_what_a_worker_writes_of_its_entry_into_a_wiped_redis_keeps_no_leader_aw
     ask_for_leader(redis, job_id)
     (entry,) = queue(redis, LEAD).get_jobs()
     assert [*entry.args] == [job_id]
+
+
+class Freed:
+    """Something during whose end this process is told to stop."""
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        sum(range(1000))
+
+
+def free_something() -> None:
+    Freed()
+    time.sleep(PATIENCE_S)  # until it is told again
+
+
+def test_a_worker_that_is_told_to_stop_while_it_frees_something_stops(redis: Redis) -> None:
+    entries = queue(redis, LEAD)
+    worker = rq_workers._Worker([entries], connection=redis, job_class=entries.job_class, serializer=JSONSerializer)
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    handlers = [signal.signal(number, worker.request_stop) for number in numbers]
+    try:
+        with pytest.raises(StopRequested):
+            free_something()
+    finally:
+        for number, handler in zip(numbers, handlers, strict=True):
+            signal.signal(number, handler)

@@ -17,6 +17,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
+from threading import Timer
+from traceback import walk_stack
+from types import FrameType
 from typing import Final, cast
 
 import psutil
@@ -112,6 +115,13 @@ class _Worker(Worker):
     def connection_timeout(self) -> int:
         """RQ would notice 10 s after its time that no answer comes, and a leader is to be replaced within 5 s."""
         return self.dequeue_timeout + 2
+
+    def request_stop(self, signum: int, frame: FrameType | None) -> None:
+        """Stop, but not while an object is freed: RQ raises an exception, and Python drops one that is raised there."""
+        if any(each.f_code.co_name == "__del__" for each, _ in walk_stack(frame)):
+            Timer(_LIST_AGAIN_S, os.kill, (os.getpid(), signum)).start()
+        else:
+            super().request_stop(signum, frame)  # type: ignore[no-untyped-call]
 
     def execute_job(self, job: Job, queue: Queue) -> None:
         """Refuse an entry before a process is forked for it, if it asks for anything but this worker's function."""
