@@ -66,7 +66,12 @@ class MoonDatastore(S3Datastore):
     crater: str
 
 """
+_RETRIES = "parallelrun_core/spec/retry_policy.py"
+_PAUSES = "PAUSES_S: Final[tuple[float, ...]] = "
 EDITS = {
+    "retries: whether a mini-batch that failed is tried again, and after which pause (backoff)": {
+        _RETRIES: {f"{_PAUSES}(0.0,)": f"{_PAUSES}(0.5, 1.0)"}
+    },
     "a kind of object store, or a scheme of URLs": {_SCHEMES: {"SCHEMES: Final = {": _MOON_SCHEMES}},
     "a kind of datastore": {
         _DATASTORES: {
@@ -194,6 +199,32 @@ for url in ("mare://tycho/dust.csv", "dust://tycho/dust.csv"):
     assert written.splitlines() == [
         "S3Store", "did you mean 'moon://tycho/dust.csv'?", "mare://tycho True True", "dust://tycho False False",
     ]  # fmt: skip
+
+
+def test_a_retry_policy_with_pauses_is_kept_by_all_services(edited: Callable[[str], Copy], tmp_path: Path) -> None:
+    code = tmp_path / "code"
+    code.mkdir()
+    begun, home = tmp_path / "begun", tmp_path / "job"
+    (code / "main.py").write_text(
+        "import time\n"
+        "def run(mini_batch):\n"
+        f"    with open({str(begun)!r}, 'a+') as begun:\n"
+        "        print(time.time(), file=begun, flush=True)\n"
+        "        begun.seek(0)\n"
+        "        assert len(list(begun)) == 3\n"
+        "    return mini_batch\n"
+    )
+    (tmp_path / "one.txt").touch()
+    job = {
+        "code": str(code), "entry_script": "main.py", "inputs": {"data": str(tmp_path / "one.txt")},
+        "mini_batch_size": 1, "run_max_try": 3,
+    }  # fmt: skip
+    (tmp_path / "job.json").write_text(json.dumps(job))
+    copy = edited("retries: whether a mini-batch that failed is tried again, and after which pause (backoff)")
+    copy.command("run", str(tmp_path / "job.json"), "--output", str(home))
+    first, second, third = map(float, begun.read_text().split())
+    assert second - first >= 0.5
+    assert third - second >= 1
 
 
 def test_a_kind_of_datastore_is_defined_shown_and_has_a_client(

@@ -16,6 +16,7 @@ from parallelrun_agent.policy.outcomes import Exit, OutcomeBuilder, WorkerAnswer
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_agent.policy.worker_pool import WorkerPool
 from parallelrun_agent.workers.delivery_ring import DeliveryRing
+from parallelrun_core.spec.retry_policy import MiniBatchRetryPolicy
 from parallelrun_core.wire.outcome import Failure, Outcome
 from tests.twins.sabotage import always, expect_failure, nothing
 from tests.unit.agent import test_delivery_ring as delivery_ring
@@ -28,7 +29,7 @@ FAILURE = Failure("SIGNAL", "m")
 DIED = InFlight.died
 EXITED = JobMachine.exited
 BUILD = OutcomeBuilder.build
-NODE = OutcomeBuilder("node", generation=0, run_max_try=2)
+NODE = OutcomeBuilder("node", generation=0, retries=MiniBatchRetryPolicy(2))
 
 
 def test_a_charge_of_all_in_flight_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,7 +55,7 @@ def test_one_counter_for_tries_and_for_lost_nodes_is_found(monkeypatch: pytest.M
     def count_both(builder: OutcomeBuilder, assignment: Assignment, *rest: Any) -> Outcome:
         made = BUILD(builder, assignment, *rest)
         tries = made.tries + assignment.delivery.lost
-        status = "failed" if made.failure is not None and tries >= builder.run_max_try else made.status
+        status = "failed" if made.failure is not None and tries >= builder.retries.max_tries else made.status
         return type(made)(**{**{name: getattr(made, name) for name in made.__struct_fields__}, "status": status})
 
     monkeypatch.setattr(OutcomeBuilder, "build", count_both)

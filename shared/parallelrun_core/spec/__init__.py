@@ -13,6 +13,7 @@ arguments.py       what the engine puts around it
 expressions.py     `${{…}}`, which refers to inputs and outputs by name
 conda.py           from a conda environment to requirements of PyPI
 requirements.py    requirements, read once and written anew; the URLs of indexes
+retry_policy.py    whether and when a mini-batch that has failed is tried again
 problems.py        from pydantic's errors to problems
 """
 

@@ -27,10 +27,11 @@ def _words(reports: TurnReports, seal: Seal) -> list[Any]:
     """Reports as arguments of `turn.lua`."""
     by_kind: dict[str, Sequence[tuple[Any, ...]]]
     by_kind = {"decided": reports.decided, "retries": reports.retries, "returns": reports.returns}
-    columns: dict[str, tuple[list[Any], ...]]
+    columns: dict[str, tuple[Sequence[Any], ...]]
     columns = {kind: _ids_and_stems(entries) for kind, entries in by_kind.items() if entries}
     if reports.retries:
-        columns["retries"] += ([charged for *_, charged in reports.retries],)
+        *_, charges, pauses_ms = zip(*reports.retries, strict=True)
+        columns["retries"] += (charges, pauses_ms) if any(pauses_ms) else (charges,)
     words: list[Any] = [msgspec.msgpack.encode(columns)]
     for entries in (reports.decided, reports.retries):
         if entries:
@@ -82,7 +83,7 @@ class AgentQueue:
         keys = JobKeys(job_id)
         turn_keys = [
             keys.job, keys.ready, keys.messages, keys.leases, keys.tries, keys.lost, keys.sessions, keys.nodes,
-            keys.outcomes, keys.twins,
+            keys.outcomes, keys.twins, keys.delayed,
         ]  # fmt: skip
         self._turn = QuickScript(redis, script(redis, "turn"), turn_keys, [session, node, generation, lease_ms])
         self._renew_every_s = lease_ms / 1000 * RENEW_AFTER

@@ -31,14 +31,7 @@ class Census:
 
     states: Counter[JobState]
     ready: int
-    leased: int
-
-
-class Queued(NamedTuple):
-    """The mini-batches of a job that are on Redis."""
-
-    ready: int
-    """Mini-batches that nobody holds."""
+    """Mini-batches that wait for a node, those included that pause after a failed try."""
     leased: int
     """Mini-batches that agents hold."""
 
@@ -54,6 +47,8 @@ class Holding(NamedTuple):
     """Tries that have failed."""
     lost: int
     """Deliveries that ended with the loss of their node."""
+    pause_s: float = 0.0
+    """Seconds until its next try may begin; 0: it doesn't pause."""
 
 
 class JobViews:
@@ -89,17 +84,15 @@ class JobViews:
         return nodes
 
     def ready(self, job_id: str, first: int, count: int) -> list[int]:
-        """Up to `count` mini-batches that wait for an agent, in order, from the `first` one on."""
-        waiting: Any = self._redis.lrange(JobKeys(job_id).ready, first, first + count - 1)
-        return [int(raw) for raw in waiting]
-
-    def queued(self, job_id: str) -> Queued:
-        """Return how many mini-batches of a job wait for a node, and how many nodes hold."""
+        """Up to `count` mini-batches that wait for an agent, in order, from the `first` one on. Those come last that
+        pause after a failed try."""
         keys = JobKeys(job_id)
         with self._redis.pipeline(transaction=False) as pipe:
+            pipe.lrange(keys.ready, first, first + count - 1)
             pipe.llen(keys.ready)
-            pipe.hlen(keys.leases)
-            return Queued(*pipe.execute())
+            pipe.zrange(keys.delayed, 0, first + count - 1)
+            ready, ready_count, delayed = pipe.execute()
+        return [int(raw) for raw in (*ready, *delayed[max(0, first - ready_count) :])[:count]]
 
     def holding(self, job_id: str, mini_batch: int) -> Holding:
         """Return where one mini-batch is."""
@@ -108,8 +101,11 @@ class JobViews:
             pipe.lpos(keys.ready, str(mini_batch))
             for name in (keys.leases, keys.tries, keys.lost):
                 pipe.hget(name, str(mini_batch))
-            before, stem, tries, lost = pipe.execute()
-        return Holding(before, _node_of(stem.decode()) if stem else "", int(tries or 0), int(lost or 0))
+            pipe.zscore(keys.delayed, str(mini_batch))
+            pipe.time()
+            before, stem, tries, lost, until_ms, (seconds, micros) = pipe.execute()
+        pause_s = max(0.0, until_ms / 1000 - seconds - micros / 1e6) if until_ms else 0.0
+        return Holding(before, _node_of(stem.decode()) if stem else "", int(tries or 0), int(lost or 0), pause_s)
 
     def chosen_nodes(self, job_id: str) -> frozenset[str]:
         """Return the nodes that were chosen for a job which asks for a number of them."""
@@ -134,10 +130,11 @@ class JobViews:
                 keys = JobKeys(job_id)
                 pipe.hget(keys.job, "state")
                 pipe.llen(keys.ready)
+                pipe.zcard(keys.delayed)
                 pipe.hlen(keys.leases)
             answers = pipe.execute()
-        states = Counter(_STATES[raw] for raw in answers[0::3] if raw in _STATES)
-        return Census(states, ready=sum(answers[1::3]), leased=sum(answers[2::3]))
+        states = Counter(_STATES[raw] for raw in answers[0::4] if raw in _STATES)
+        return Census(states, ready=sum(answers[1::4]) + sum(answers[2::4]), leased=sum(answers[3::4]))
 
 
 def _node_of(stem: str) -> str:

@@ -100,8 +100,12 @@ class JobKeys:
     ready = _Key(AGENTS, "ready")
     """list: ids of published mini-batches that nobody holds; the leftmost is next."""
 
+    delayed = _Key(AGENTS, "delayed")
+    """zset: id → when its next try may begin, ms of Redis' clock. Only of mini-batches of which a try has failed, and
+    which no node gets before."""
+
     messages = _Key(AGENTS, "messages")
-    """hash: id → message, of mini-batches that are ready or leased."""
+    """hash: id → message, of mini-batches that are ready, delayed or leased."""
 
     leases = _Key(AGENTS, "leases")
     """hash: id → stem of the token of the delivery that holds it, which is the stem and the id. A stem begins with

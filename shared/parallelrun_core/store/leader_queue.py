@@ -69,7 +69,7 @@ class LeaderQueue:
         self._reap = script(redis, "reap")
         self._reap_keys = [
             keys.job, keys.ready, keys.messages, keys.leases, keys.tries, keys.lost, keys.sessions, keys.twins,
-            keys.given_up,
+            keys.given_up, keys.delayed,
         ]  # fmt: skip
 
     def acquire(self, token: str, *, ttl_ms: int, folder_term: int) -> int:
@@ -163,9 +163,13 @@ class LeaderQueue:
         if not self._forget(keys=[self._keys.job, self._keys.outcomes], args=[self.term, keep]):
             raise Fenced(f"term {self.term} may not trim the stream")
 
-    def reap(self, *, max_lost: int, max_lease_ms: int) -> Reaped:
-        """End the sessions whose lease has run out."""
-        answer = self._reap(keys=self._reap_keys, args=[self.term, max_lost, max_lease_ms])
+    def reap(self, *, max_lost: int, max_lease_ms: int, longest_pause_ms: int = 0) -> Reaped:
+        """End the sessions whose lease has run out, and make ready what has paused for long enough after a failed try.
+
+        Args:
+            longest_pause_ms: no pause is longer; one that seems to be is over.
+        """
+        answer = self._reap(keys=self._reap_keys, args=[self.term, max_lost, max_lease_ms, longest_pause_ms])
         if answer[0] == b"fenced":
             raise Fenced(f"term {self.term} may not reap")
         sessions, returned, *given_up = answer
@@ -226,14 +230,15 @@ class LeaderQueue:
         with self._redis.pipeline(transaction=True) as pipe:
             pipe.hkeys(keys.messages)
             pipe.lrange(keys.ready, 0, -1)
+            pipe.zrange(keys.delayed, 0, -1)
             pipe.zrange(keys.sessions, 0, -1)
             pipe.hgetall(keys.leases)
             pipe.hgetall(keys.twins)
-            decided, waiting, sessions, leases, twins = pipe.execute()
+            decided, ready, delayed, sessions, leases, twins = pipe.execute()
         alive = set(sessions)
         holders = chain(leases.items(), twins.items())
         leased = {int(raw) for raw, stem in holders if stem.partition(b"/")[0] in alive}
-        return frozenset(map(int, decided)), frozenset(map(int, waiting)), frozenset(leased)
+        return frozenset(map(int, decided)), frozenset(map(int, (*ready, *delayed))), frozenset(leased)
 
     def republish(self, last_seen: bytes, messages: list[tuple[int, bytes]]) -> int:
         """Put mini-batches up again that nobody has; returns how many, none if there is a result that wasn't read.
@@ -243,7 +248,9 @@ class LeaderQueue:
             messages: what Redis may have forgotten; empty: as Redis has it.
         """
         keys = self._keys
-        named = [keys.job, keys.ready, keys.messages, keys.leases, keys.sessions, keys.outcomes, keys.twins]
+        named = [
+            keys.job, keys.ready, keys.messages, keys.leases, keys.sessions, keys.outcomes, keys.twins, keys.delayed,
+        ]  # fmt: skip
         flat = [word for mini_batch, message in messages for word in (mini_batch, message)]
         put = int(self._republish(keys=named, args=[self.term, last_seen, *flat]))
         if put == -1:

@@ -235,7 +235,7 @@ class Registry:
         job = JobKeys(job_id)
         freed = [
             job.ready, job.messages, job.leases, job.twins, job.tries, job.lost, job.sessions, job.nodes, job.outcomes,
-            job.setbacks, job.given_up,
+            job.setbacks, job.given_up, job.delayed,
         ]  # fmt: skip
         if not self._retire(keys=[job.job, keys.ACTIVE_JOBS, job.events, *freed], args=[term, job_id, _REMEMBER_S]):
             raise Fenced(f"term {term} may not retire the job")

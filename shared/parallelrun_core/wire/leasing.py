@@ -45,10 +45,11 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
 
 
 class TurnReports(msgspec.Struct):
-    """The reports of an agent's next turn: encoded outcomes by id and token; of retries, also the tries charged."""
+    """The reports of an agent's next turn: encoded outcomes by id and token; of retries, also the tries charged, and
+    for how many milliseconds no node begins the next one."""
 
     decided: list[tuple[int, str, bytes]] = []
-    retries: list[tuple[int, str, bytes, int]] = []
+    retries: list[tuple[int, str, bytes, int, int]] = []
     returns: list[tuple[int, str]] = []
 
     def __len__(self) -> int:

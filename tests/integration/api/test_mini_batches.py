@@ -10,12 +10,13 @@ import pytest
 
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.store.agent_queue import AgentQueue
+from parallelrun_core.store.job_views import JobViews
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.seals import Seal
 from parallelrun_core.wire import message
 from parallelrun_core.wire.leasing import TurnReports
-from parallelrun_core.wire.outcome import LostItems, Use
+from parallelrun_core.wire.outcome import LostItems, Use, encode
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
 from parallelrun_master.reports.failed_items import HEADER
@@ -108,14 +109,20 @@ def test_those_that_run_and_those_that_wait(api: httpx.Client, job_id: str, mast
     Registry(redis).move(job_id, JobState.PROCESSING)
     leader.publish(0, [message.encode_files([(b"/d", [b"%d" % n])], 1) for n in range(12)])
     agent = AgentQueue(redis, job_id, session="node-7-abcd1234", node="node-7", lease_ms=60_000, seal=Seal("", b""))
-    agent.turn("join", TurnReports(), 5)
+    *_, failed_one = agent.turn("join", TurnReports(), 5).deliveries
+    record = encode(outcome(4, status="retry", token=failed_one.token))
+    agent.turn("stay", TurnReports(retries=[(4, failed_one.token, record, 1, 60_000)]), 0)
 
     running, _ = all_pages(api, job_id, "status=running&limit=2")
     ready, pages = all_pages(api, job_id, "status=ready&limit=3")
 
-    assert [(item["id"], item["node"]) for item in running] == [(n, "node-7") for n in range(5)]
-    assert [item["id"] for item in ready] == list(range(5, 12))
+    assert [(item["id"], item["node"]) for item in running] == [(n, "node-7") for n in range(4)]
+    assert [item["id"] for item in ready] == [*range(5, 12), 4]
     assert pages == 3
+    paused = JobViews(redis).holding(job_id, 4)
+    assert (paused.before, paused.node, paused.tries, 0 < paused.pause_s <= 60) == (None, "", 1, True)
+    census = JobViews(redis).census([job_id])
+    assert (census.ready, census.leased) == (8, 4)
 
 
 def test_none_yet(api: httpx.Client, job_id: str) -> None:

@@ -184,11 +184,17 @@ def decided(deliveries: Iterable[Delivery]) -> TurnReports:
     )
 
 
-def retried(deliveries: Iterable[Delivery], *, charged: int = 1) -> TurnReports:
-    """Reports that a try of each of these failed, and another may follow."""
+def retried(deliveries: Iterable[Delivery], *, charged: int = 1, pause_ms: int = 0) -> TurnReports:
+    """Reports that a try of each of these failed, and another may follow, after a pause."""
     return TurnReports(
         retries=[
-            (each.mini_batch, each.token, encode(failed(each.mini_batch, status="retry", token=each.token)), charged)
+            (
+                each.mini_batch,
+                each.token,
+                encode(failed(each.mini_batch, status="retry", token=each.token)),
+                charged,
+                pause_ms,
+            )
             for each in deliveries
         ]
     )

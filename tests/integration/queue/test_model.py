@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import pytest
@@ -23,9 +24,9 @@ pytestmark = pytest.mark.integration
 MAX_LOST = 2
 SLOTS = 3
 
-Report = Literal["decided", "retried", "returned"]
+Report = Literal["decided", "retried", "paused", "returned"]
 MAKE: dict[Report, Callable[[list[Delivery]], TurnReports]] = {
-    "decided": decided, "retried": retried, "returned": returned,
+    "decided": decided, "retried": retried, "paused": partial(retried, pause_ms=LONG_MS), "returned": returned,
 }  # fmt: skip
 
 
@@ -52,6 +53,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.published = 0
         self.skipped: set[int] = set()
         self.ready: list[int] = []
+        self.delayed: set[int] = set()
         self.tries: dict[int, int] = {}
         self.lost: dict[int, int] = {}
         self.decided: dict[int, str] = {}
@@ -123,13 +125,20 @@ class QueueMachine(RuleBasedStateMachine):
                 else:
                     returned_ids.add(mini_batch)
             holder.holds = {}
-        reaped = self.leaders[-1].reap(max_lost=MAX_LOST, max_lease_ms=LONG_MS)
+        reaped = self.leaders[-1].reap(max_lost=MAX_LOST, max_lease_ms=LONG_MS, longest_pause_ms=LONG_MS)
         assert (reaped.sessions, reaped.returned) == (sessions, len(returned_ids))
         assert {each.mini_batch for each in reaped.given_up} == given_up
         self.leaders[-1].confirm_given_up(given_up)
         came_back = self.job.ready()[: len(returned_ids)]
         assert set(came_back) == returned_ids
         self.ready = came_back + self.ready
+
+    @rule()
+    def all_pauses_end(self) -> None:
+        self.leaders[-1].reap(max_lost=MAX_LOST, max_lease_ms=LONG_MS, longest_pause_ms=0)
+        due = self.job.ready()[: len(self.delayed)]
+        assert set(due) == self.delayed
+        self.ready, self.delayed = due + self.ready, set()
 
     # The agents
 
@@ -146,7 +155,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule(
         number=st.integers(0, SLOTS - 1),
-        kind=st.sampled_from(["decided", "retried", "returned"]),
+        kind=st.sampled_from(list(MAKE)),
         picks=st.sets(st.integers(0, 9), max_size=3),
         want=st.integers(0, 3),
     )
@@ -158,7 +167,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule(
         number=st.integers(0, SLOTS - 1),
-        kind=st.sampled_from(["decided", "retried", "returned"]),
+        kind=st.sampled_from(list(MAKE)),
         pick=st.integers(0, 99),
         whose=st.integers(0, SLOTS - 1),
     )
@@ -204,7 +213,7 @@ class QueueMachine(RuleBasedStateMachine):
         ):  # fmt: skip
             accepted = [entry for entry in entries if entry[1] in owners]
             refused += len(entries) - len(accepted)
-            for mini_batch, token, *_ in accepted:
+            for mini_batch, token, *pause in accepted:
                 owners[token].holds.pop(mini_batch)
                 if name == "decided":
                     assert mini_batch not in self.decided
@@ -214,7 +223,10 @@ class QueueMachine(RuleBasedStateMachine):
                     self.told += 1
                 elif name == "retried":
                     self.tries[mini_batch] = self.tries.get(mini_batch, 0) + 1
-                    self.ready.insert(0, mini_batch)
+                    if pause and pause[-1]:
+                        self.delayed.add(mini_batch)
+                    else:
+                        self.ready.insert(0, mini_batch)
                     self.told += 1
             if name == "returned":
                 self.ready = [entry[0] for entry in accepted] + self.ready
@@ -234,14 +246,15 @@ class QueueMachine(RuleBasedStateMachine):
         leases = {each.mini_batch: each.token for holder in self.agents for each in holder.holds.values()}
         assert self.job.ready() == self.ready
         assert self.job.leases() == leases
-        assert self.job.messages() == {*self.ready, *leases}
+        assert self.job.messages() == {*self.ready, *self.delayed, *leases}
+        assert self.leaders[-1].whereabouts()[1] == {*self.ready, *self.delayed}
         assert self.job.charged() == {"tries": self.tries, "lost": self.lost}
         assert self.job.leader.checkpoint() == self.published
 
     @invariant()
     def each_published_id_is_in_exactly_one_place(self) -> None:
         ready, leased = self.job.ready(), list(self.job.leases())
-        places = [*ready, *leased, *self.decided]
+        places = [*ready, *self.delayed, *leased, *self.decided]
         assert len(places) == len(set(places))
         assert set(places) == set(range(self.published)) - self.skipped
 

@@ -140,6 +140,20 @@ def test_a_lease_within_two_lengths_is_left_alone(job: JobOnRedis) -> None:
     assert job.expiries() == [expires]
 
 
+def test_what_pauses_after_a_failed_try_is_ready_when_that_is_over_and_not_before(job: JobOnRedis) -> None:
+    job.publish(3)
+    agent = job.agent()
+    agent.queue.turn("stay", retried(agent.lease(3), pause_ms=LONG_MS), 0)
+    job.leader.reap(max_lost=10, max_lease_ms=LONG_MS, longest_pause_ms=LONG_MS)
+    assert agent.lease(3) == ()
+    now_ms = job.registry.now() * 1000
+    job.redis.zadd(job.keys.delayed, {"0": now_ms - 1, "1": now_ms - 2, "2": now_ms + 86_400_000})
+    job.leader.reap(max_lost=10, max_lease_ms=LONG_MS, longest_pause_ms=86_400_000 + LONG_MS)
+    assert [(each.mini_batch, each.tries) for each in agent.lease(3)] == [(1, 1), (0, 1)]
+    job.leader.reap(max_lost=10, max_lease_ms=LONG_MS, longest_pause_ms=LONG_MS)
+    assert [each.mini_batch for each in agent.lease(3)] == [2], "the clock was set back"
+
+
 def test_many_mini_batches_of_a_large_node_come_back_at_once(job: JobOnRedis) -> None:
     for _ in range(9):
         job.publish(1000)

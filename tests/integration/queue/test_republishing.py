@@ -9,7 +9,7 @@ import pytest
 from parallelrun_core.errors import Fenced
 from parallelrun_core.wire.leasing import TurnReports
 from parallelrun_core.wire.states import JobState
-from tests.integration.queue.job_on_redis import JobOnRedis, decided, message
+from tests.integration.queue.job_on_redis import LONG_MS, JobOnRedis, decided, message, retried
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -24,16 +24,19 @@ def test_only_what_neither_waits_nor_is_held_is_put_up(redis: Redis) -> None:
     job.publish(6)
     agent = job.agent()
     assert [each.mini_batch for each in agent.lease(2)] == [0, 1]
+    paused = agent.lease(1)
+    agent.queue.turn("stay", retried(paused, pause_ms=LONG_MS), 0)
+    (entry,) = job.leader.read_entries(NOTHING_READ, job.seals, block_ms=None)
     redis.hdel(job.keys.messages, "5")  # somebody has removed it
     redis.lrem(job.keys.ready, 0, "5")
     redis.lrem(job.keys.ready, 0, "4")
     assert [*map(set, job.leader.whereabouts())] == [{0, 1, 2, 3, 4}, {2, 3}, {0, 1}]
 
     again = [(number, message(number) if number == 5 else b"") for number in range(6)]
-    assert job.leader.republish(NOTHING_READ, again) == 2
-    assert job.leader.republish(NOTHING_READ, again) == 0
+    assert job.leader.republish(entry.entry_id, again) == 2
+    assert job.leader.republish(entry.entry_id, again) == 0
     assert [*map(set, job.leader.whereabouts())] == [{0, 1, 2, 3, 4, 5}, {2, 3, 4, 5}, {0, 1}]
-    assert sorted(each.mini_batch for each in agent.lease(9)) == [2, 3, 4, 5]
+    assert sorted(each.mini_batch for each in agent.lease(9)) == [3, 4, 5], "2 pauses"
 
 
 def test_what_a_vanished_session_holds_is_put_up_and_its_result_refused(redis: Redis) -> None:

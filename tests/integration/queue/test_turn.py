@@ -146,7 +146,7 @@ def test_what_is_not_refused_is_told_with_the_seal_of_the_whole(
     both = (
         TurnReports(decided=reports)
         if status == "failed"
-        else TurnReports(retries=[(*report, 1) for report in reports])
+        else TurnReports(retries=[(*report, 1, 0) for report in reports])
     )
     assert agent.queue.turn("stay", both, 0).refused == len(late)
     expected = [decode_list(b"[" + record + b"]")[0] for mini_batch, _, record in reports if mini_batch not in late]

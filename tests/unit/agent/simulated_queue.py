@@ -44,7 +44,7 @@ class SimulatedQueue:
         refused = 0
         for mini_batch, token, _ in turn.reports.decided:
             refused += not self.take(mini_batch, token, "decided")
-        for mini_batch, token, _, charged in turn.reports.retries:
+        for mini_batch, token, _, charged, _ in turn.reports.retries:
             assert charged == 1
             refused += not self.take(mini_batch, token, "retry")
         for mini_batch, token in turn.reports.returns:

@@ -8,6 +8,7 @@ from parallelrun_agent.policy.concurrent import Concurrency, ConcurrentInFlight
 from parallelrun_agent.policy.deliveries import Deliveries
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.worker import Worker
+from parallelrun_core.spec.retry_policy import MiniBatchRetryPolicy
 from parallelrun_core.wire.leasing import Delivery
 
 
@@ -46,7 +47,7 @@ def test_concurrent_mini_batches_hang_later_than_their_worker_cancels_one() -> N
 
 
 def test_concurrent_second_delivery_never_runs_beside_the_first() -> None:
-    deliveries = Deliveries()
+    deliveries = Deliveries(MiniBatchRetryPolicy(3))
     workers = [*full_workers(3, width=8), Worker("process001", "", 0.0, ConcurrentInFlight())]
     workers[1].pass_init()
     twin, new = Delivery(1, "t/1", 0, 0, b""), Delivery(9, "t/9", 0, 0, b"")

@@ -11,6 +11,7 @@ from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.look_ahead import LookAhead
 from parallelrun_agent.policy.staged_deliveries import StagedDeliveries
 from parallelrun_agent.policy.worker import Worker
+from parallelrun_core.spec.retry_policy import MiniBatchRetryPolicy
 from parallelrun_core.wire.leasing import Delivery
 
 
@@ -20,7 +21,7 @@ def idle() -> Worker:
 
 
 def waited_s(worker: Worker, *, staged_at: float, elapsed_s: float) -> float:
-    deliveries = StagedDeliveries(deque[Command]())
+    deliveries = StagedDeliveries(deque[Command](), MiniBatchRetryPolicy(3))
     one = Delivery(0, "s/0", 0, 0, b"")
     deliveries.receive([Assignment(one)])
     assignment = deliveries.staged(one.token, elapsed_s, staged_at)
@@ -46,7 +47,7 @@ def test_a_worker_that_became_idle_when_all_was_there_has_not_waited(idle: Worke
 
 def test_no_more_is_begun_than_an_agent_can_between_two_renewals() -> None:
     """Very short mini-batches of very many files: a worker could have hundreds of them in flight."""
-    deliveries, look_ahead = StagedDeliveries(deque[Command]()), LookAhead(enabled=True)
+    deliveries, look_ahead = StagedDeliveries(deque[Command](), MiniBatchRetryPolicy(3)), LookAhead(enabled=True)
     look_ahead.observe(1e-6)
     workers = [Worker(f"process{number:03d}", "", started=990.0) for number in range(2)]
     first = Delivery(0, "s/0", 0, 0, b"")
@@ -59,7 +60,7 @@ def test_no_more_is_begun_than_an_agent_can_between_two_renewals() -> None:
 
 
 def test_mini_batches_of_one_file_are_staged_by_the_hundred() -> None:
-    deliveries, look_ahead = StagedDeliveries(deque[Command]()), LookAhead(enabled=True)
+    deliveries, look_ahead = StagedDeliveries(deque[Command](), MiniBatchRetryPolicy(3)), LookAhead(enabled=True)
     look_ahead.observe(1e-6)
     workers = [Worker(f"process{number:03d}", "", started=990.0) for number in range(2)]
 
@@ -75,7 +76,7 @@ def leased(
         seen: how many it has staged and run before.
         waiting: how many it has leased that no worker has yet.
     """
-    deliveries, look_ahead = StagedDeliveries(deque[Command]()), LookAhead(enabled=True)
+    deliveries, look_ahead = StagedDeliveries(deque[Command](), MiniBatchRetryPolicy(3)), LookAhead(enabled=True)
     deliveries.nodes = nodes
     workers = [Worker(f"process{number:03d}", "", started=990.0) for number in range(2)]
     for number in range(seen):
@@ -123,7 +124,7 @@ def held_up(*, running_s: float, backlog: int, ready: int, nodes: int, stage_s: 
     Args:
         run_s: how long the ones before took; 0: there were none.
     """
-    deliveries, look_ahead = StagedDeliveries(deque[Command]()), LookAhead(enabled=True)
+    deliveries, look_ahead = StagedDeliveries(deque[Command](), MiniBatchRetryPolicy(3)), LookAhead(enabled=True)
     if run_s:
         look_ahead.observe(run_s)
     deliveries.nodes = nodes

@@ -9,6 +9,7 @@ from parallelrun_agent.policy.outcomes import Exit, OutcomeBuilder, WorkerAnswer
 from parallelrun_agent.policy.uploading_machine import UploadingJobMachine
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.spec.retry_policy import MiniBatchRetryPolicy
 from parallelrun_core.wire.outcome import Failure
 from parallelrun_core.wire.states import JobState
 from tests.unit.agent.factories import MAX_TRY
@@ -19,7 +20,7 @@ FULL = Failure("OUTPUT_UNWRITABLE", "s3://b/out/a can't be written: AccessDenied
 
 def machine() -> UploadingJobMachine:
     spec = JobSpec.parse({"entry_script": "e.py", "inputs": "/in"})
-    builder = OutcomeBuilder("node", generation=0, run_max_try=MAX_TRY)
+    builder = OutcomeBuilder("node", generation=0, retries=MiniBatchRetryPolicy(MAX_TRY))
     return UploadingJobMachine(spec, builder, limit=3, lease_s=1000.0, shutdown_s=2.0, stages=False)
 
 

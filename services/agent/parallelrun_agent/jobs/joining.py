@@ -33,6 +33,7 @@ from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.folder.storage_report import RequestReport
 from parallelrun_core.layout import Logs
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.spec.retry_policy import MiniBatchRetryPolicy
 from parallelrun_core.storage.location import is_url
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ class _Joining:
         machine_of = UploadingJobMachine if plans.outputs.urls else JobMachine
         machine = machine_of(
             spec,
-            OutcomeBuilder(settings.node, generation=generation, run_max_try=spec.run_max_try),
+            OutcomeBuilder(settings.node, generation=generation, retries=MiniBatchRetryPolicy.of(spec)),
             limit=self.node.gpus.workers(spec.max_concurrency_per_instance, settings.slots, spec.gpus_of_worker),
             lease_s=settings.lease_seconds,
             shutdown_s=settings.shutdown_seconds,

@@ -14,6 +14,7 @@ from parallelrun_agent.policy.commands import Deliver
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.look_ahead import LookAhead
 from parallelrun_agent.policy.worker import NEVER, Worker
+from parallelrun_core.spec.retry_policy import MiniBatchRetryPolicy
 from parallelrun_core.wire.leasing import Delivery, TurnReports
 from parallelrun_core.wire.outcome import Outcome
 
@@ -23,7 +24,8 @@ _RUNS = 2
 
 
 class Deliveries:
-    def __init__(self) -> None:
+    def __init__(self, retries: MiniBatchRetryPolicy) -> None:
+        self._retries = retries
         self.held: dict[str, Delivery] = {}
         self.backlog: deque[Assignment] = deque()
         """Leased, and not assigned to a worker yet."""
@@ -165,7 +167,8 @@ class Deliveries:
         self._note(now)
         if outcome.status == "retry":
             charged = outcome.tries - self.held[outcome.token].tries
-            self.reports.retries.append((outcome.mini_batch, outcome.token, encoded, charged))
+            pause_ms = round(1000 * self._retries.pause_s(outcome.tries))
+            self.reports.retries.append((outcome.mini_batch, outcome.token, encoded, charged, pause_ms))
         else:
             self.reports.decided.append((outcome.mini_batch, outcome.token, encoded))
 

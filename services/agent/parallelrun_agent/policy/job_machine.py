@@ -71,8 +71,9 @@ class JobMachine:
     def _begin_session(self) -> None:
         self.joined = False
         self.disk_is_full = False
-        self._staging = StagedDeliveries(self.commands) if self._stages else None
-        self._hand_out.deliveries = self.deliveries = self._staging or Deliveries()
+        retries = self._outcomes.retries
+        self._staging = StagedDeliveries(self.commands, retries) if self._stages else None
+        self._hand_out.deliveries = self.deliveries = self._staging or Deliveries(retries)
         """What this session has leased and not reported yet; only to be read by others."""
         self._lease_clock = LeaseClock(self._lease_s)
         self._turn_by = 0.0

@@ -13,6 +13,7 @@ from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.worker import KillReason, Worker
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.spec.retry_policy import MiniBatchRetryPolicy
 from parallelrun_core.wire import message
 from parallelrun_core.wire.outcome import ErrorCategory, Failure, Outcome, Status, Use
 
@@ -55,7 +56,7 @@ class OutcomeBuilder:
 
     node: str
     generation: int
-    run_max_try: int
+    retries: MiniBatchRetryPolicy
 
     def build(self, assignment: Assignment, worker: Worker | None, answer: WorkerAnswer, elapsed_s: float) -> Outcome:
         """The outcome of a try: done, failed for good, or to be tried again. Some end before a worker has them.
@@ -120,7 +121,7 @@ class OutcomeBuilder:
         )
 
     def _status(self, tries: int) -> Status:
-        return "failed" if tries >= self.run_max_try else "retry"
+        return "retry" if self.retries.allows_another(tries) else "failed"
 
 
 @dataclass(frozen=True, slots=True)

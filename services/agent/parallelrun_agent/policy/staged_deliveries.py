@@ -18,6 +18,7 @@ from parallelrun_agent.policy.deliveries import Deliveries
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.look_ahead import LookAhead
 from parallelrun_agent.policy.worker import Worker
+from parallelrun_core.spec.retry_policy import MiniBatchRetryPolicy
 from parallelrun_core.wire.leasing import TurnReports
 
 _AT_FIRST: Final = 2
@@ -47,8 +48,8 @@ class StagedDeliveries(Deliveries):
         commands: where to put what is to be staged, and what needs not be any more.
     """
 
-    def __init__(self, commands: deque[Command]) -> None:
-        super().__init__()
+    def __init__(self, commands: deque[Command], retries: MiniBatchRetryPolicy) -> None:
+        super().__init__(retries)
         self._commands = commands
         self._staging: dict[str, Assignment] = {}
         self._staged: dict[str, tuple[float, float]] = {}

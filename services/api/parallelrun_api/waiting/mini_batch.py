@@ -5,6 +5,7 @@ from __future__ import annotations
 from parallelrun_api.waiting.situation import Situation
 from parallelrun_core.answers.waiting import RunCondition, RunConditionState
 from parallelrun_core.plurals import counted
+from parallelrun_core.spec.retry_policy import retry_text
 from parallelrun_core.store.job_views import Holding
 
 
@@ -23,15 +24,15 @@ def conditions_of_one(situation: Situation, mini_batch: int, holding: Holding) -
         return [*conditions, RunCondition(name="published", state="waits", text=text)]
     conditions.append(RunCondition(name="published", state="met", text="it may be handed out"))
     if holding.tries or holding.lost:
-        conditions.append(_tries(holding))
-    return [*conditions, _place(holding)]
+        conditions.append(_retry(holding))
+    return conditions if holding.pause_s else [*conditions, _place(holding)]
 
 
-def _tries(holding: Holding) -> RunCondition:
-    words = [f"{counted(holding.tries, 'try', 'tries')} failed"] if holding.tries else []
-    words += [f"{counted(holding.lost, 'delivery', 'deliveries')} lost with a node"] if holding.lost else []
-    text = f"{' and '.join(words)}: it runs again without delay, on a worker that has nothing else, as it may kill it"
-    return RunCondition(name="retry", state="met", text=text)
+def _retry(holding: Holding) -> RunCondition:
+    text = retry_text(holding.tries, holding.lost, holding.pause_s)
+    if not holding.pause_s:
+        return RunCondition(name="retry", state="met", text=text)
+    return RunCondition(name="retry", state="waits", text=text, left_s=holding.pause_s)
 
 
 def _place(holding: Holding) -> RunCondition:

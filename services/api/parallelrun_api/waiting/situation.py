@@ -14,7 +14,7 @@ from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.limits.definition import limit_catalog
 from parallelrun_core.store.connection import Redis
-from parallelrun_core.store.job_views import JobViews, Queued
+from parallelrun_core.store.job_views import JobViews
 from parallelrun_core.store.nodes import NodeInfo, NodeRegistry
 from parallelrun_core.store.registry import JobStatus, Registry
 from parallelrun_core.store.rq.wake import LeadQueue, lead_queue
@@ -70,7 +70,6 @@ class Situation:
     chosen: frozenset[str] | None = None
     """Names of the nodes that were chosen for a job which asks for a number of them; None: any node of its kind may
     work for it."""
-    queued: Queued = field(default_factory=lambda: Queued(ready=0, leased=0))
     neighbours: tuple[Neighbour, ...] = ()
     """Other jobs on these nodes, those with the most workers first."""
     slot_limits: tuple[int | None, int | None] = (None, None)
@@ -162,7 +161,6 @@ class SituationReader:
             nodes=own_kind,
             other_nodes=len(alive) - len(own_kind),
             chosen=chosen,
-            queued=self.views.queued(folder.job_id),
             neighbours=self._neighbours(folder.job_id, own_kind),
             slot_limits=self.slot_limits_of(record.owner),
             owners_workers={info.node: count for info in alive if (count := info.owners.get(record.owner, 0))},

@@ -16,6 +16,7 @@ from parallelrun_core.folder.metrics import last_values
 from parallelrun_core.folder.records import JobResult
 from parallelrun_core.service import failpoints
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.spec.retry_policy import MiniBatchRetryPolicy
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.store.connection import CONNECTION_ERRORS
 from parallelrun_core.store.outcome_stream import Concatenated
@@ -221,7 +222,9 @@ class Finishing:
         """Wait for entries. Nothing can be decided any more: what still comes is about workers and the output."""
         self._requests.note(self._job.ledger.read(block_ms=_WAIT_MS))
         if self._leadership.tick(time.monotonic()):
-            self._job.queue.reap(max_lost=self._job.spec.lost_leases, max_lease_ms=self._settings.lease_ms)
+            self._job.queue.reap(
+                max_lost=MiniBatchRetryPolicy.of(self._job.spec).max_lost, max_lease_ms=self._settings.lease_ms
+            )
 
     def _wait_for_rest(self) -> None:
         """Wait for what workers do in the end. Their agents stay until it is uploaded, which may be much."""

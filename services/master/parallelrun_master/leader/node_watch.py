@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from parallelrun_core.checks.disk_need import NodeDisk
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.spec.retry_policy import MiniBatchRetryPolicy
 from parallelrun_core.store.leader_queue import LeaderQueue
 from parallelrun_core.store.nodes import NodeInfo, NodeRegistry, fewer_workers
 from parallelrun_core.wire.at_work import NodeWork
@@ -37,6 +38,7 @@ class NodeWatch:
         self._nodes = nodes
         self._queue = queue
         self._spec = spec
+        self._retries = MiniBatchRetryPolicy.of(spec)
         self._settings = settings
         self._kind = (spec.compute, spec.environment.node_image if spec.compute else "")
         """The compute and the image of its nodes."""
@@ -112,7 +114,11 @@ class NodeWatch:
             Fenced: another term has begun.
         """
         self._refresh()
-        reaped = self._queue.reap(max_lost=self._spec.lost_leases, max_lease_ms=self._settings.lease_ms)
+        reaped = self._queue.reap(
+            max_lost=self._retries.max_lost,
+            max_lease_ms=self._settings.lease_ms,
+            longest_pause_ms=round(1000 * self._retries.longest_pause_s),
+        )
         self.given_up = reaped.given_up
         lost = reaped.returned + len(reaped.given_up)
         if reaped.sessions:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.spec.retry_policy import MiniBatchRetryPolicy
 from parallelrun_core.wire.failure import JobFailure
 
 _SPARE_S: Final = 600.0
@@ -39,7 +40,8 @@ class StallWatch:
 
     def __init__(self, spec: JobSpec, now: float, *, has_run: bool = False) -> None:
         self._first_s = spec.first_task_creation_timeout
-        longest_s = 3 * spec.run_invocation_timeout * spec.run_max_try + max(_SPARE_S, spec.task_overhead_timeout)
+        tries_s = MiniBatchRetryPolicy.of(spec).longest_s(3 * spec.run_invocation_timeout)
+        longest_s = tries_s + max(_SPARE_S, spec.task_overhead_timeout)
         self._update_s = spec.progress_update_timeout or longest_s
         self._spec = spec
         self._last = now

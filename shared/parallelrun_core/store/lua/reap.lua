@@ -1,8 +1,9 @@
 -- The leader ends the sessions whose lease has expired: what they held goes back, counted as lost and not as a failed try.
--- What was lost too often is given up: the leader is told until it says that it has recorded that (drop.lua).
+-- What was lost too often is given up: the leader is told until it says that it has recorded that (drop.lua). What has
+-- paused for long enough after a failed try is made ready.
 --
--- KEYS  1 job  2 ready  3 messages  4 leases  5 tries  6 lost  7 sessions  8 twins  9 given_up
--- ARGV  1 term  2 lost deliveries that a mini-batch may have  3 longest lease, ms
+-- KEYS  1 job  2 ready  3 messages  4 leases  5 tries  6 lost  7 sessions  8 twins  9 given_up  10 delayed
+-- ARGV  1 term  2 lost deliveries that a mini-batch may have  3 longest lease, ms  4 longest pause, ms
 -- Answer {lost sessions, mini-batches that went back, {id, message, tries} of each that is given up…}, or {'fenced'}.
 
 if redis.call('HGET', KEYS[1], 'term') ~= ARGV[1] then return {'fenced'} end
@@ -12,6 +13,15 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 -- If the clock was set back, sessions would stay alive for as long as it jumped.
 for _, session in ipairs(redis.call('ZRANGEBYSCORE', KEYS[7], '(' .. (now + 2 * ARGV[3]), '+inf')) do
   redis.call('ZADD', KEYS[7], now + ARGV[3], session)
+end
+
+local due = redis.call('ZRANGEBYSCORE', KEYS[10], '-inf', now)
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[10], '(' .. (now + ARGV[4]), '+inf')) do
+  due[#due + 1] = id -- if the clock was set back, it would pause for as long as that jumped
+end
+for i = #due, 1, -1 do -- the one that is due first comes to the front
+  redis.call('ZREM', KEYS[10], due[i])
+  redis.call('LPUSH', KEYS[2], due[i])
 end
 
 local expired = redis.call('ZRANGEBYSCORE', KEYS[7], '-inf', now)

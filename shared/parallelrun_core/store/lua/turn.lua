@@ -1,12 +1,13 @@
 -- One turn of an agent for one job: report what ended, renew the session, lease what is next.
 --
--- KEYS  1 job  2 ready  3 messages  4 leases  5 tries  6 lost  7 sessions  8 nodes  9 outcomes  10 twins
+-- KEYS  1 job  2 ready  3 messages  4 leases  5 tries  6 lost  7 sessions  8 nodes  9 outcomes  10 twins  11 delayed
 -- ARGV  1 session  2 node  3 generation  4 lease, ms
 --       5 mode: join | stay | renew | leave; stay is for a session whose lease was renewed a moment ago
 --       6 how many to lease  7 stem of their tokens: session, '/', what no other call has, '.'
 --       and if there is something to report, 8 a MessagePack map that has, where there are any, [ids, stems] of the
 --         decided     done, or failed for good
---         retries     the try failed, another shall follow; a third list has what each is charged, in tries
+--         retries     the try failed, another shall follow; a third list has what each is charged, in tries, and a
+--                     fourth one, if any is to pause before the next try, for how long, ms (core/spec/retry_policy.py)
 --         returns     never started: they go back uncharged
 --       9 records of the decided, a JSON list in the same order  10 their seal  11 records of the retries  12 their seal
 -- Answer {state, ready left, refused reports}, and if something was leased, then also ids, messages, and when some may
@@ -41,15 +42,21 @@ if ARGV[8] or mode == 'leave' then
   local have_twins = unusual and redis.call('EXISTS', KEYS[10]) == 1
   local function twin(id) return have_twins and redis.call('HGET', KEYS[10], id) end
 
-  -- Ends a delivery that decided nothing; unless the mini-batch is also with another session, it is delivered again.
-  local function release(id, stem)
+  -- Ends a delivery that decided nothing; unless the mini-batch is also with another session, it is delivered again: at
+  -- once, or after a pause.
+  local function release(id, stem, pause_ms)
     local first = twin(id)
     if first then
       if first ~= stem then redis.call('HSET', KEYS[4], id, first) end
       redis.call('HDEL', KEYS[10], id)
     else
       redis.call('HDEL', KEYS[4], id)
-      redis.call('LPUSH', KEYS[2], id)
+      if pause_ms and pause_ms > 0 then
+        local time = redis.call('TIME')
+        redis.call('ZADD', KEYS[11], time[1] * 1000 + math.floor(time[2] / 1000) + pause_ms, id)
+      else
+        redis.call('LPUSH', KEYS[2], id)
+      end
     end
   end
 
@@ -109,11 +116,12 @@ if ARGV[8] or mode == 'leave' then
   end
 
   local retries, stems = take(said.retries, ARGV[11], ARGV[12])
-  local charges = {}
-  for i, id in ipairs(#retries > 0 and said.retries[1] or {}) do charges[said.retries[2][i] .. id] = said.retries[3][i] end
+  local places = {}
+  for i, id in ipairs(#retries > 0 and said.retries[1] or {}) do places[said.retries[2][i] .. id] = i end
   for i, id in ipairs(retries) do
-    redis.call('HINCRBY', KEYS[5], id, charges[stems[i] .. id])
-    release(id, stems[i])
+    local place = places[stems[i] .. id]
+    redis.call('HINCRBY', KEYS[5], id, said.retries[3][place])
+    release(id, stems[i], said.retries[4] and said.retries[4][place])
     charged = true
   end
 
