@@ -32,7 +32,7 @@ from benchmarks import Size, data
 from benchmarks.measure import own_cpu_seconds
 from benchmarks.stage import Stage
 from parallelrun_agent.jobs import work_finder
-from parallelrun_agent.policy import deliveries, job_machine
+from parallelrun_agent.policy import deliveries, turn_schedule
 from parallelrun_agent.policy.worker import NEVER
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.workers import committer
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from redis import Redis
 
 _AGENT = AgentSettings(node="node", slots=1)
-_QUARTER_S = _AGENT.lease_seconds / job_machine._TURNS_PER_LEASE
+_QUARTER_S = _AGENT.lease_seconds / turn_schedule.TURNS_PER_LEASE
 _DURABLE_S = committer.GATHER_S + 0.005
 """From an answer to its being durable: as long as others are gathered, and the syncs of part files and journal."""
 _PROCESSES = 4

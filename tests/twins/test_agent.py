@@ -8,10 +8,10 @@ import pytest
 
 from parallelrun_agent.node.memory import OomWatch
 from parallelrun_agent.policy.commands import Commit
-from parallelrun_agent.policy.conclusions import Conclusions
 from parallelrun_agent.policy.in_flight import Assignment, InFlight
 from parallelrun_agent.policy.job_machine import JobMachine
 from parallelrun_agent.policy.lease_clock import LeaseClock
+from parallelrun_agent.policy.membership import Membership
 from parallelrun_agent.policy.outcomes import Exit, OutcomeBuilder, WorkerAnswer
 from parallelrun_agent.policy.worker import Worker
 from parallelrun_agent.policy.worker_pool import WorkerPool
@@ -110,7 +110,7 @@ def test_work_that_a_node_keeps_when_it_is_told_to_stop_is_found(monkeypatch: py
 
 @pytest.mark.parametrize("ends", ["run() has failed", "the worker has died"])
 def test_a_charge_for_what_fails_on_a_node_that_leaves_is_found(monkeypatch: pytest.MonkeyPatch, ends: str) -> None:
-    monkeypatch.setattr(Conclusions, "is_draining", property(always(False), nothing), raising=False)
+    monkeypatch.setattr(Membership, "is_draining", property(always(False), nothing), raising=False)
     with expect_failure():
         machine.test_what_fails_on_a_node_that_leaves_costs_nobody_a_try(ends)
 

@@ -267,7 +267,7 @@ def test_a_node_that_leaves_with_more_to_say_than_fits_says_it_all_first(redis: 
         take(NextTurn(mode, TurnReports(), want))  # no worker is here to take any of it
     assert len(on_redis.leases()) == count
     node.drain(5.0, time.monotonic())
-    while not node.is_over:
+    while not node.membership.is_over:
         turn = node.next_turn(time.monotonic())
         assert turn is not None
         take(turn)

@@ -53,7 +53,7 @@ class Node:
 def test_early_failures_begin_one_by_one_with_pauses_until_the_leader_has_looked() -> None:
     node = Node(fail_fast=True)
     assert node.run_all(1.0, BAD) == FEWEST + 1
-    assert node.machine.due_at() == 1.1
+    assert node.machine.turns.due_at() == 1.1
     assert node.run_all(1.05, BAD) == 0
     assert node.run_all(1.11, BAD) == 1
     assert node.run_all(3.2, BAD) > FEWEST, "the leader has had its time"

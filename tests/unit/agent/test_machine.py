@@ -166,11 +166,11 @@ def test_a_worker_that_is_ended_for_reasons_of_ours_costs_nobody_a_try(reason: K
 @pytest.mark.parametrize("end", [JobState.CANCELED, JobState.FAILED, JobState.FINALIZING])
 def test_what_runs_when_the_job_ends_is_not_told_as_a_death(end: JobState) -> None:
     node, worker = at_work(1, 2)
-    assert node.due_at() > 100.5
+    assert node.turns.due_at() > 100.5
     node.observed(end, 0)
-    assert node.due_at() == 0.0, "a look at the jobs has shown that it ended, and a turn says how"
+    assert node.turns.due_at() == 0.0, "a look at the jobs has shown that it ended, and a turn says how"
     node.answered_turn(NextTurn("stay", TurnReports(), 0), Turn(end), sent_at=100.5, now=100.5)
-    assert node.due_at() > 100.5
+    assert node.turns.due_at() > 100.5
     assert take(node, Kill) == [Kill(worker)]
     node.exited(worker, Exit(-9), 101.0)
     assert take(node, Commit) == []
@@ -219,7 +219,7 @@ def test_one_turn_is_for_all_whose_answers_come_sooner_than_it_would() -> None:
     node, first, second = two_at_work(0.00001)
     node.answered(first, WorkerAnswer(0, run_s=0.00001), 100.0001)
     assert node.next_turn(100.0001) is None
-    assert node.due_at() == pytest.approx(100.0 + TURN_S)
+    assert node.turns.due_at() == pytest.approx(100.0 + TURN_S)
     node.answered(second, WorkerAnswer(1, run_s=0.00001), 100.0002)
     turn = node.next_turn(100.0002)
     assert turn is not None
@@ -233,7 +233,7 @@ def test_a_worker_with_room_does_not_wait_for_an_answer_that_is_late() -> None:
     turn = node.next_turn(100.0 + TURN_S + 0.00001)
     assert turn is not None
     assert turn.want == 1
-    assert node.due_at() == NEVER
+    assert node.turns.due_at() == NEVER
 
 
 def test_a_worker_with_room_does_not_wait_for_others_if_runs_take_longer_than_a_turn() -> None:
@@ -309,7 +309,7 @@ def test_a_node_that_is_told_to_stop_returns_what_it_has_not_begun() -> None:
 def test_the_deadline_counts_from_when_the_turn_was_sent() -> None:
     node, _ = at_work(1)
     node.answered_turn(NextTurn("stay", TurnReports(), 0), Turn(JobState.PROCESSING), sent_at=101.0, now=105.0)
-    assert node.lease_left_s(105.0) == 3.0  # a lease of 8 s less a margin of 1 s, since 101.0
+    assert node.turns.lease_left_s(105.0) == 3.0  # a lease of 8 s less a margin of 1 s, since 101.0
     node.check_time(108.0)
     assert [command.why for command in take(node, Abandon)] == ["lease_expired"]
     assert not node.deliveries.held
@@ -324,7 +324,7 @@ def test_what_a_turn_could_not_say_is_said_by_the_next_one_before_the_node_leave
     node.drain(1.0, 100.0)
     node.exited(worker, Exit(-9), 100.1)
     modes = []
-    while not node.left:
+    while not node.membership.has_left:
         turn = node.next_turn(100.2)
         assert turn is not None
         modes.append((turn.mode, len(turn.reports)))

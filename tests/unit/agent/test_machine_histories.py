@@ -116,7 +116,7 @@ class NodeHistory(RuleBasedStateMachine):
                 case ReportInitFailure():
                     pass
                 case WatchDisk():
-                    assert self.machine.disk_is_full
+                    assert self.machine.membership.disk_is_full
                 case Abandon():
                     self.staging.clear()
                     self.queue.lose_session()
@@ -124,7 +124,7 @@ class NodeHistory(RuleBasedStateMachine):
                     self.committing.clear()
 
     def has_left(self) -> bool:
-        return self.machine.left
+        return self.machine.membership.has_left
 
     def note_head(self, worker: Worker) -> None:
         if worker.in_flight:
@@ -145,7 +145,7 @@ class NodeHistory(RuleBasedStateMachine):
     def time_passes(self, seconds: float) -> None:
         self.now += seconds
         self.machine.check_time(self.now)
-        assert not self.machine.joined or self.now < self.queue.lease_until, "it works on without a lease"
+        assert not self.machine.turns.joined or self.now < self.queue.lease_until, "it works on without a lease"
         self.execute()
         heads = [worker.in_flight.running_s(self.now) for worker in self.machine.pool.available()]
         waits = self.machine.deliveries.backlog and self.on_this_node is None
@@ -170,13 +170,13 @@ class NodeHistory(RuleBasedStateMachine):
     @rule(delay=st.sampled_from([0.0, 0.0, 0.1, 4.0]), is_lost=st.integers(0, 19))
     def turn(self, delay: float, is_lost: int) -> None:
         """One call of the queue; its answer may be late, or never come."""
-        was_processing = self.machine.state is JobState.PROCESSING
+        was_processing = self.machine.membership.state is JobState.PROCESSING
         self.machine.observed(None, 0)  # so that one is due, which asks for the state
         assert self.turn_if_due(delay, is_lost) or self.has_left() or not was_processing
 
     def turn_if_due(self, delay: float, is_lost: int) -> bool:
         """Whether there was something to say, to ask for, or a lease to renew."""
-        if self.has_left() or self.machine.state is None:
+        if self.has_left() or self.machine.membership.state is None:
             return False
         self.machine.observed(JobState.PROCESSING, len(self.queue.waiting))
         turn = self.machine.next_turn(self.now)
@@ -392,7 +392,7 @@ class NodeHistory(RuleBasedStateMachine):
         tokens += deliveries.reports.tokens()
         assert len(tokens) == len(set(tokens)), "a delivery is in two places"
         assert set(tokens) <= deliveries.held.keys()
-        if self.machine.state is JobState.PROCESSING:  # what is left of a job that has ended is nobody's
+        if self.machine.membership.state is JobState.PROCESSING:  # what is left of a job that has ended is nobody's
             assert set(tokens) == deliveries.held.keys(), "a delivery is forgotten"
         assert not set(tokens) & self.queue.lost
 

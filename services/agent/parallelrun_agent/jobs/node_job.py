@@ -96,9 +96,9 @@ class NodeJob:
         self._view = parts.driver.view
         self.workers: Sequence[Worker] = self._view.workers
         # The machine's own methods, which the agent's loop calls at every turn.
-        self.due_at = self._view.due_at
+        self.due_at = self._view.turns.due_at
         self.nap_s = self._view.nap_s
-        self.lease_left_s = self._view.lease_left_s
+        self.lease_left_s = self._view.turns.lease_left_s
 
     def show_stacks(self, request: StacksRequest) -> None:
         """Begin to answer a request for the stacks of its workers here."""
@@ -106,12 +106,12 @@ class NodeJob:
 
     @property
     def disk_is_full(self) -> bool:
-        return self._view.disk_is_full
+        return self._view.membership.disk_is_full
 
     @property
     def is_over(self) -> bool:
         """There is nothing more to do: the node has left the job, or Redis doesn't know it any more."""
-        return self._view.is_over
+        return self._view.membership.is_over
 
     # Calls of Redis; all of these raise redis-py's errors, and can be repeated after one
 
@@ -159,7 +159,7 @@ class NodeJob:
     def reassert(self) -> None:
         """Redis was away and may have forgotten: report what this session holds, and what was spent here."""
         self._reports.repeat_cost()
-        if self._view.joined:
+        if self._view.turns.joined:
             deliveries = self._view.deliveries.held
             returned = self._driver.session.queue.reassert(deliveries)
             log.info("leases_reasserted", job_id=self.job_id, held=len(deliveries), returned=returned)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from parallelrun_agent.policy.apart_queue import ApartQueue
 from parallelrun_agent.policy.commands import Command, Commit, ReportFailure
 from parallelrun_agent.policy.early_failures import EarlyFailures
 from parallelrun_agent.policy.in_flight import Assignment
-from parallelrun_agent.policy.outcomes import OutcomeBuilder, WorkerAnswer, detail_of
+from parallelrun_agent.policy.membership import Membership
+from parallelrun_agent.policy.outcomes import Exit, OutcomeBuilder, WorkerAnswer, cause_of_death, detail_of
 from parallelrun_agent.policy.worker import Worker
+from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.outcome import Failure, Outcome, Use
 
 
@@ -22,6 +24,7 @@ class Conclusions:
         apart: gets the mini-batches whose items are to be run apart.
         early: is told how tries have ended.
         keep: has an outcome made durable.
+        membership: while the node drains, nothing is begun here any more, so no items are run apart.
     """
 
     def __init__(
@@ -31,10 +34,13 @@ class Conclusions:
         apart: ApartQueue,
         early: EarlyFailures,
         keep: Callable[[Outcome, Assignment, Worker], None],
+        *,
+        spec: JobSpec,
+        membership: Membership,
     ) -> None:
-        self.is_draining = False
-        """The node is about to leave the job: nothing is begun here any more, so no items are run apart."""
         self._commands = commands
+        self._spec = spec
+        self._membership = membership
         self._outcomes = outcomes
         self._apart = apart
         self._early = early
@@ -50,30 +56,24 @@ class Conclusions:
         if isolation is not None:
             outcome = isolation.outcome(outcome, detail_of(outcome.mini_batch, assignment.delivery.message))
         self._early.concluded(outcome)
-        if isolation is None and not self.is_draining and self._apart.takes(outcome):
+        if isolation is None and not self._membership.is_draining and self._apart.takes(outcome):
             self._commands.append(ReportFailure(outcome, to_leader=self._apart.add(assignment, outcome)))
             return
         self._apart.concluded(outcome, was_apart=isolation is not None)
         self._keep(outcome, assignment, worker)
 
-    def died(
-        self,
-        charged: Iterable[tuple[Assignment, float]],
-        worker: Worker,
-        failure: Failure,
-        use: Use,
-        now: float,
-        *,
-        process_s: float,
-    ) -> None:
+    def died(self, charged: Sequence[tuple[Assignment, float]], worker: Worker, end: Exit, now: float) -> None:
         """End the tries that are charged with the death of their worker.
 
         Args:
             charged: each with the time when it began.
-            process_s: the CPU time of each; negative: nobody knows.
         """
+        failure = cause_of_death(end, reason=worker.kill_reason, spec=self._spec)
+        # Of several, nobody knows whose they were.
+        use = Use(peak_bytes=end.peak_bytes) if len(charged) == 1 else Use()
+        process_s = 0.0 if self._spec.mini_batches_in_flight == 1 else -1.0
         for assignment, since in charged:
-            isolation = None if self.is_draining else assignment.isolation
+            isolation = None if self._membership.is_draining else assignment.isolation
             if isolation is not None and isolation.died(failure, worker.process, now - since):
                 self._apart.return_to([assignment])
                 continue
@@ -93,7 +93,7 @@ class Conclusions:
         answer = WorkerAnswer(assignment.delivery.mini_batch, failure=failure)
         outcome = self._outcomes.build(assignment, None, answer, elapsed_s)
         self._early.concluded(outcome)
-        if self.is_draining or not self._apart.takes_without(assignment, outcome, missing):
+        if self._membership.is_draining or not self._apart.takes_without(assignment, outcome, missing):
             self._commands.append(Commit(outcome, None))
             return False
         self._commands.append(ReportFailure(outcome))

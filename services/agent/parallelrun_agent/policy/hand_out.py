@@ -8,6 +8,7 @@ from parallelrun_agent.policy.apart_queue import ApartQueue
 from parallelrun_agent.policy.commands import Command, SetWidth
 from parallelrun_agent.policy.deliveries import Deliveries
 from parallelrun_agent.policy.look_ahead import LookAhead
+from parallelrun_agent.policy.membership import Membership
 from parallelrun_agent.policy.worker_pool import WorkerPool
 
 
@@ -17,6 +18,7 @@ class HandOut:
     Args:
         commands: gets what is to be done for it.
         apart: has the mini-batches whose items are run apart.
+        membership: while the disk is full, no worker gets anything.
         speculates: whether a mini-batch that runs here may be delivered a second time.
     """
 
@@ -30,17 +32,20 @@ class HandOut:
         apart: ApartQueue,
         look_ahead: LookAhead,
         *,
+        membership: Membership,
         speculates: bool,
     ) -> None:
         self._commands = commands
         self._pool = pool
         self._apart = apart
         self._look_ahead = look_ahead
+        self._membership = membership
         self._speculates = speculates
 
-    def to_workers(self, now: float, *, disk_is_full: bool) -> None:
+    def to_workers(self, now: float) -> None:
         """Assign the backlog to the workers; return it when none is left here to run it."""
         available = self._pool.available()
+        disk_is_full = self._membership.disk_is_full
         if self._apart and available and not disk_is_full:
             self.deliveries.requeue(self._apart.take())
         if not self.deliveries.backlog:

@@ -3,6 +3,17 @@ order.
 
 The driver reports each event, executes what is in `commands`, and keeps no state of its own but processes, files and
 connections. So whole histories can be played without any of these.
+
+A mini-batch goes through these parts, in this order, and so does each event as far as it concerns them:
+
+    turn_schedule.py   it is leased, in a turn
+    deliveries.py      it waits here (staged_deliveries.py: and before that for its files)
+    hand_out.py        it goes to a worker of worker_pool.py, or back to the queue
+    conclusions.py     its try has ended: an outcome is made durable, or its items are run apart (apart_queue.py)
+    deliveries.py      its outcome is durable
+    turn_schedule.py   it is reported, in another turn
+
+What may be begun meanwhile, and when the node leaves the job, is in membership.py.
 """
 
 from __future__ import annotations
@@ -11,7 +22,6 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 
 from parallelrun_agent.policy.apart_queue import ApartQueue
-from parallelrun_agent.policy.asking import asking_of
 from parallelrun_agent.policy.broken_workers import BrokenWorkers
 from parallelrun_agent.policy.commands import Abandon, Command, Commit, NextTurn, WatchDisk
 from parallelrun_agent.policy.conclusions import Conclusions
@@ -20,17 +30,16 @@ from parallelrun_agent.policy.deliveries import Deliveries
 from parallelrun_agent.policy.early_failures import EarlyFailures
 from parallelrun_agent.policy.hand_out import HandOut
 from parallelrun_agent.policy.in_flight import Assignment, assignments_of
-from parallelrun_agent.policy.lease_clock import LeaseClock
-from parallelrun_agent.policy.outcomes import CONFUSED, Exit, OutcomeBuilder, WorkerAnswer, cause_of_death
+from parallelrun_agent.policy.membership import Membership
+from parallelrun_agent.policy.outcomes import CONFUSED, Exit, OutcomeBuilder, WorkerAnswer
 from parallelrun_agent.policy.staged_deliveries import StagedDeliveries
+from parallelrun_agent.policy.turn_schedule import TurnSchedule
 from parallelrun_agent.policy.worker import NEVER, NOBODYS_FAULT, Worker
 from parallelrun_agent.policy.worker_pool import WorkerPool
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.wire.leasing import Mode, Turn
-from parallelrun_core.wire.outcome import Failure, Outcome, Use
+from parallelrun_core.wire.leasing import Turn
+from parallelrun_core.wire.outcome import Failure, Outcome
 from parallelrun_core.wire.states import JobState
-
-_TURNS_PER_LEASE = 4
 
 
 class JobMachine:
@@ -46,38 +55,35 @@ class JobMachine:
         self, spec: JobSpec, outcomes: OutcomeBuilder, *, limit: int, lease_s: float, shutdown_s: float, stages: bool
     ) -> None:
         self.commands: deque[Command] = deque()
+        self.membership = Membership()
         self.pool = WorkerPool(self.commands, spec, limit=limit, shutdown_s=shutdown_s)
         self.workers: Sequence[Worker] = self.pool.workers
-        self._broken = BrokenWorkers(limit)
-        self.state: JobState | None = JobState.PROCESSING
-        """The job's, as far as this node knows; None: Redis doesn't know the job any more."""
-        self.left = False
-        self._ready = 0
-        """Mini-batches that wait on Redis, as far as this node knows."""
-        self._spec = spec
-        self._outcomes = outcomes
-        self._lease_s = lease_s
         self.apart = ApartQueue(spec, limit)
+        self._broken = BrokenWorkers(limit)
+        self._outcomes = outcomes
         self._in_flight, self._look_ahead = bookkeeping_of(spec)
-        self._hand_out = HandOut(
-            self.commands, self.pool, self.apart, self._look_ahead, speculates=spec.speculative_execution
-        )  # fmt: skip
         self._early = EarlyFailures(spec, limit)
-        self._ends = Conclusions(self.commands, outcomes, self.apart, self._early, self._keep)
-        self._end_by = NEVER
+        self.turns = TurnSchedule(spec, self.membership, self.pool, self._look_ahead, self._early, lease_s=lease_s)
+        self._hand_out = HandOut(
+            self.commands, self.pool, self.apart, self._look_ahead,
+            membership=self.membership, speculates=spec.speculative_execution,
+        )  # fmt: skip
+        self._ends = Conclusions(
+            self.commands, outcomes, self.apart, self._early, self._keep, spec=spec, membership=self.membership
+        )  # fmt: skip
         self._stages = stages
         self._begin_session()
 
+    # Sessions
+
     def _begin_session(self) -> None:
-        self.joined = False
-        self.disk_is_full = False
         retries = self._outcomes.retries
         self._staging = StagedDeliveries(self.commands, retries) if self._stages else None
-        self._hand_out.deliveries = self.deliveries = self._staging or Deliveries(retries)
+        self.deliveries = self._staging or Deliveries(retries)
         """What this session has leased and not reported yet; only to be read by others."""
-        self._lease_clock = LeaseClock(self._lease_s)
-        self._turn_by = 0.0
-        self._asking = asking_of(self._spec)
+        self._hand_out.deliveries = self.deliveries
+        self.turns.begin_session(self.deliveries)
+        self.membership.disk_is(full=False)
         self.pool.workers.clear()
         self.commands.clear()
         self.apart.clear()
@@ -91,99 +97,59 @@ class JobMachine:
     # Turns: what is reported to the queue, and what it answers
 
     @property
-    def is_over(self) -> bool:
-        """There is nothing more to do: the node has left the job, or Redis doesn't know it any more."""
-        return self.left or self.state is None
-
-    def due_at(self) -> float:
-        """Return when there must be a turn: to report, to ask for the state, or because it was waited for long enough;
-        or NEVER."""
-        asks_at = self._asking.at if self._turn_by else 0.0
-        return min(asks_at, self._report_by(), self._look_ahead.gather_until, self._early.pause_until)
-
-    def _report_by(self) -> float:
-        since = self.deliveries.reports_since
-        if since == NEVER or self._asking.is_awaited(self._ready):
-            return since
-        return self.deliveries.report_by(busy=self.pool.is_busy)
-
-    @property
     def is_at_rest(self) -> bool:
         """Nothing runs here and nothing is known to be ready to run: all that is awaited is to be reported."""
-        return not (self._is_open and self._ready) and not self.deliveries.backlog and not self.pool.is_busy
+        may_lease = self._begins_more and self.membership.ready
+        return not may_lease and not self.deliveries.backlog and not self.pool.is_busy
 
     @property
     def is_awaited(self) -> bool:
         """Return whether somebody waits for what has ended here."""
-        return self.is_at_rest or self._asking.is_awaited(self._ready)
+        return self.is_at_rest or self.turns.is_awaited
 
     def nap_s(self) -> float:
         """Return how long no worker will run dry."""
         return self._look_ahead.nap_s([len(worker.in_flight) for worker in self.pool.available()])
-
-    def lease_left_s(self, now: float) -> float:
-        """Return how long this session may rely on its lease without another renewal."""
-        return self._lease_clock.left_s(now) if self.joined else 0.0
 
     def observed(self, state: JobState | None, ready: int, sessions: int = 0) -> None:
         """Take over what Redis has of the job, as seen between two turns: its state, how many of its mini-batches wait
         there, and how many nodes work for it, which may be unknown (0).
         """
         self.deliveries.nodes = sessions
-        if state is JobState.PROCESSING:
-            self._ready = max(self._ready, ready) if ready else 0
-        elif self.state is JobState.PROCESSING:
-            self._turn_by = 0.0  # the next turn asks for the state
+        if self.membership.observed(state, ready):
+            self.turns.ask_for_state()
 
     def next_turn(self, now: float) -> NextTurn | None:
         """The next turn; None while there is nothing to report, to ask for or to renew, and when nothing was joined."""
-        is_done = self._is_done()
-        workers = self.pool.available() if self._ready and self._is_open else ()
-        want = 0 if self._early.pauses(now) else self.deliveries.wanted(self._look_ahead, workers, self._ready, now)
-        if not (want or is_done or now >= min(self._turn_by, self._asking.at, self._report_by())):
-            return None
-        mode: Mode = "stay" if self.joined else "join"
-        if is_done:
-            mode = "leave"
-            if not self.joined:
-                self.left = True
-                return None
-        sending, rest = self.deliveries.next_reports()
-        if mode == "leave" and rest and self.state is JobState.PROCESSING:
-            mode = "stay"  # what doesn't fit in one turn must be reported before the last one
-        return NextTurn(mode, sending, 0 if mode == "leave" else want)
+        workers = self.pool.available() if self.membership.ready and self._begins_more else ()
+        return self.turns.next_turn(now, workers, leaves=self._may_leave())
 
     def answered_turn(self, turn: NextTurn, answer: Turn, *, sent_at: float, now: float) -> None:
         """Take over the answer to a turn. It may have taken long, so what it brought is handed out at `now`."""
         if answer.lost:
-            self.state = answer.state
+            self.membership.job_is(answer.state)
             self._abandon("session_lost")
             return
-        self.joined = True
-        self.deliveries.acknowledged(turn.reports)
-        self._lease_clock.renewed(sent_at)
-        self._turn_by = sent_at + self._lease_s / _TURNS_PER_LEASE
-        self.state, self._ready = answer.state, answer.ready
-        self.left = turn.mode == "leave"
+        self.turns.acknowledged(turn, answer, sent_at)
         if answer.deliveries:
             self._early.leased(now)
         self.deliveries.receive(assignments_of(answer.deliveries, can_retry_items=self.apart.can_retry_items))
-        self._hand_out.to_workers(now, disk_is_full=self.disk_is_full)
-        is_idle = self._is_open and self.pool.idle() is not None
-        self._asking.answered(
-            answer.ready, now, has_reported=bool(turn.reports), is_idle=is_idle, is_at_rest=self.is_at_rest
-        )
+        self._hand_out.to_workers(now)
+        self.turns.ask_again(turn, now, begins_more=self._begins_more, is_at_rest=self.is_at_rest)
         if answer.is_closed:
             self.drain(NEVER, now)
-        if self.state is not JobState.PROCESSING:  # the job takes no more results
-            self.deliveries.drop_backlog()
-            self.apart.clear()
-            self.pool.end_all(now, orderly=self.state is JobState.FINALIZING)
+        if self.membership.state is not JobState.PROCESSING:
+            self._job_ended(now)
+
+    def _job_ended(self, now: float) -> None:
+        """The job takes no more results."""
+        self.deliveries.drop_backlog()
+        self.apart.clear()
+        self.pool.end_all(now, orderly=self.membership.state is JobState.FINALIZING)
 
     @property
-    def _is_open(self) -> bool:
-        """More can be begun here."""
-        return self.state is JobState.PROCESSING and not self._ends.is_draining and not self.disk_is_full
+    def _begins_more(self) -> bool:
+        return self.membership.stage.begins_more
 
     # Files that are brought to the node
 
@@ -208,13 +174,13 @@ class JobMachine:
         if failure is not None and not self._ends.not_staged(assignment, elapsed_s, failure, missing or {}):
             return
         self.deliveries.queue(assignment)
-        self._hand_out.to_workers(now, disk_is_full=self.disk_is_full)
+        self._hand_out.to_workers(now)
 
     # Workers
 
     def wanted_workers(self, now: float) -> int:
         """Return how many more workers this job could use on this node."""
-        return self.pool.wanted(self._ready + len(self.apart), now) if self._is_open else 0
+        return self.pool.wanted(self.membership.ready + len(self.apart), now) if self._begins_more else 0
 
     def worker_started(self, process: str, part_name: str, now: float) -> Worker:
         """Add a process, which is in init() now; returns what it is called from now on."""
@@ -249,7 +215,7 @@ class JobMachine:
         if answer.failure is None:
             self._broken.succeeded(worker)
         # Who ends the node may have ended what run() had started.
-        elif self._ends.is_draining or self._broken.is_given_up(worker, answer.failure, self.pool):
+        elif self.membership.is_draining or self._broken.is_given_up(worker, answer.failure, self.pool):
             return self.deliveries.give_back([assignment], now)
         self._ends.conclude(assignment, worker, answer, elapsed_s)
 
@@ -264,8 +230,8 @@ class JobMachine:
     def caught_up(self, worker: Worker, now: float) -> None:
         """All frames that it has sent so far were read: it may have room now, or be done."""
         self._hand_out.release(now, is_idle=self.is_at_rest)
-        if self.deliveries.backlog or self.apart or self._ends.is_draining or worker.stage == "replaced":
-            self._hand_out.to_workers(now, disk_is_full=self.disk_is_full)
+        if self.deliveries.backlog or self.apart or self.membership.is_draining or worker.stage == "replaced":
+            self._hand_out.to_workers(now)
             self._end_if_drained(worker, now)
 
     def confused(self, worker: Worker, now: float) -> None:
@@ -277,9 +243,9 @@ class JobMachine:
     def taken_back(self, worker: Worker, mini_batches: list[int], now: float) -> None:
         """Take over the mini-batches that `TakeBack` brought: another worker may have them, or else another node."""
         assignments = worker.in_flight.take_back(mini_batches)
-        if self._is_open:
+        if self._begins_more:
             self.deliveries.requeue(assignments)
-            self._hand_out.to_workers(now, disk_is_full=self.disk_is_full)
+            self._hand_out.to_workers(now)
             self._hand_out.give_back(now)
         else:
             self.deliveries.give_back(assignments, now)
@@ -301,19 +267,15 @@ class JobMachine:
             unread: mini-batches whose tickets it had not even read.
         """
         self.pool.exited(worker, end.code, now)
-        charged, rest = worker.left_behind(unread, is_draining=self._ends.is_draining)
+        charged, rest = worker.left_behind(unread, is_draining=self.membership.is_draining)
         if worker.kill_reason == "ended":
             return  # with the job: what it had is not needed any more, and nothing has failed
-        if worker.kill_reason in NOBODYS_FAULT or self._ends.is_draining:
+        if worker.kill_reason in NOBODYS_FAULT or self.membership.is_draining:
             self.deliveries.give_back(rest, now)
         else:
             self.deliveries.requeue(rest)
-        failure = cause_of_death(end, reason=worker.kill_reason, spec=self._spec)
-        # Of several, nobody knows whose they were.
-        use = Use(peak_bytes=end.peak_bytes) if len(charged) == 1 else Use()
-        cpu_s = 0.0 if self._spec.mini_batches_in_flight == 1 else -1.0
-        self._ends.died(charged, worker, failure, use, now, process_s=cpu_s)
-        self._hand_out.to_workers(now, disk_is_full=self.disk_is_full)
+        self._ends.died(charged, worker, end, now)
+        self._hand_out.to_workers(now)
 
     def _keep(self, outcome: Outcome, assignment: Assignment, worker: Worker) -> None:
         """Have an outcome made durable. With files of this assignment, a subclass has these uploaded first."""
@@ -338,16 +300,16 @@ class JobMachine:
 
     def disk_failed(self, error: str, now: float) -> None:
         """Something could not be written: take nothing more, and leave each worker only what it runs."""
-        if self.disk_is_full:
+        if self.membership.disk_is_full:
             return
-        self.disk_is_full = True
+        self.membership.disk_is(full=True)
         self.commands.append(WatchDisk(error))
         self._hand_out.give_back(now)
         self.pool.take_back()
 
     def disk_has_room(self) -> None:
         """Something could be written again."""
-        self.disk_is_full = False
+        self.membership.disk_is(full=False)
 
     # Time
 
@@ -358,43 +320,36 @@ class JobMachine:
 
     def check_time(self, now: float) -> None:
         """Enforce the lease, the timeouts and the end of a drain; return what waits for nothing but slow heads."""
-        if self.joined and not self._lease_clock.is_valid(now):
+        if self.turns.lease_is_over(now):
             self._abandon("lease_expired")
             return
         self.pool.check_time(now)
         if self.apart.held_back:
             self._hand_out.release(now, is_idle=self.is_at_rest)
-            self._hand_out.to_workers(now, disk_is_full=self.disk_is_full)
-        self._hand_out.give_back_held_up(self._ready, now)
-        if now > self._end_by:
+            self._hand_out.to_workers(now)
+        self._hand_out.give_back_held_up(self.membership.ready, now)
+        if now > self.membership.drain_by:
             self.pool.kill_all("drained")
 
     # Ends
 
     def end_idle_worker(self, now: float) -> bool:
         """End one that has nothing to do and for which nothing is in sight; whether there was one."""
-        worker = self.pool.idle() if not self._ready and not self.deliveries.backlog else None
+        worker = self.pool.idle() if not self.membership.ready and not self.deliveries.backlog else None
         if worker is not None:
             self.pool.end(worker, now)
         return worker is not None
 
     def drain(self, grace_s: float, now: float) -> None:
         """Finish what runs, return the rest, then leave; a second call can only shorten the grace."""
-        self._end_by = min(self._end_by, now + grace_s)
-        if self._ends.is_draining:
-            return
-        self._ends.is_draining = True
-        self.deliveries.give_back_backlog(now)
-        self.deliveries.give_back(self.apart.clear(), now)
-        self.pool.drain()
+        if self.membership.drain(now + grace_s):
+            self.deliveries.give_back_backlog(now)
+            self.deliveries.give_back(self.apart.clear(), now)
+            self.pool.drain()
 
     def _end_if_drained(self, worker: Worker, now: float) -> None:
-        if (self._ends.is_draining or worker.stage == "replaced") and not worker.in_flight:
+        if (self.membership.is_draining or worker.stage == "replaced") and not worker.in_flight:
             self.pool.end(worker, now)
 
-    def _is_done(self) -> bool:
-        ended = self._ends.is_draining or self.state is not JobState.PROCESSING
-        if not ended or self.workers:
-            return False
-        # Outcomes that are still being made durable count as unreported; once the job has ended, nobody wants them.
-        return self.state is not JobState.PROCESSING or self.deliveries.unreported <= 0
+    def _may_leave(self) -> bool:
+        return self.membership.may_leave(self.workers, self.deliveries)

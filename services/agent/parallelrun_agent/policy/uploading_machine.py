@@ -38,9 +38,9 @@ class UploadingJobMachine(JobMachine):
         self._rest_is_lost(ending, "the node has lost its lease")
 
     @property
-    def _is_open(self) -> bool:
+    def _begins_more(self) -> bool:
         most = _AHEAD * self._look_ahead.depth * max(1, len(self.workers))
-        return super()._is_open and len(self._uploads) <= most
+        return super()._begins_more and len(self._uploads) <= most
 
     def _keep(self, outcome: Outcome, assignment: Assignment, worker: Worker) -> None:
         if not assignment.files or outcome.status != "done":
@@ -73,7 +73,7 @@ class UploadingJobMachine(JobMachine):
         If it is of no mini-batch, it is lost, and reported.
         """
         super().check_time(now)
-        if now > self._end_by:
+        if now > self.membership.drain_by:
             for outcome, _ in self._uploads.values():
                 self.deliveries.not_stored(outcome, now)
             self._uploads.clear()
@@ -84,5 +84,5 @@ class UploadingJobMachine(JobMachine):
         words = f"What the worker has left at its end was not all uploaded: {why}."
         self.commands.extend(ReportRestLost(process, words) for process in sorted(processes))
 
-    def _is_done(self) -> bool:
-        return super()._is_done() and not self._ending
+    def _may_leave(self) -> bool:
+        return super()._may_leave() and not self._ending
