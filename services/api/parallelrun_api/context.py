@@ -224,8 +224,12 @@ def _waits(
     return Waits(reader)
 
 
-async def _context_of(request: Request) -> Context:  # a plain function would be called in another thread
+def context_of(request: Request) -> Context:
     return cast(Context, request.app.state.context)
+
+
+async def _context_of(request: Request) -> Context:  # a plain function would be called in another thread
+    return context_of(request)
 
 
 Ctx = Annotated[Context, Depends(_context_of)]

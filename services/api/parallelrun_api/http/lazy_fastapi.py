@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from pydantic import BaseModel
 from starlette.routing import Match, Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 # FastAPI's models of an OpenAPI document are built when one is asked for: 45 ms of the 270 of the API's own imports.
 BaseModel.model_config["defer_build"] = True
@@ -32,13 +32,24 @@ class LazyRoute(Route):
 
     FastAPI prepares each parameter and answer of a route, and of one in a router that is included twice. For all of
     them, this was 0.18 s of CPU before a server answered its first request.
+
+    Args:
+        direct: answers in place of FastAPI's route, which then only describes the operation.
     """
 
-    def __init__(self, method: str, path: str, endpoint: Callable[..., Any], options: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        method: str,
+        path: str,
+        endpoint: Callable[..., Any],
+        options: dict[str, Any],
+        *,
+        direct: ASGIApp | None = None,
+    ) -> None:
         super().__init__(path, endpoint, methods=[method], name=options.get("name"))
         self.methods = {method}  # Starlette would answer HEAD as well
         self._options = options
-        self.app = self._begin
+        self.app = direct or self._begin
 
     @cached_property
     def api_route(self) -> fastapi.routing.APIRoute:

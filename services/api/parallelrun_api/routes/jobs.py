@@ -26,6 +26,7 @@ from parallelrun_api.routes.job_queries import job_filter_of, job_query
 from parallelrun_api.routes.responses import JobId, TraceParent, document_body, zip_form
 from parallelrun_api.routes.router import Operations
 from parallelrun_api.routes.submitting import IdempotencyKey, accepted
+from parallelrun_api.submission.idempotency import checked_key
 from parallelrun_api.submission.submissions import Accepted
 from parallelrun_api.submission.upload import receive_upload
 from parallelrun_api.views.job_search import JobQuery
@@ -89,6 +90,11 @@ _ETAG: Final = {"ETag": {"description": "Changes whenever the job does.", "schem
 _LOCATION: Final = {"Location": {"description": "The path of the job.", "schema": {"type": "string"}}}
 
 
+def _from_headers(request: Request) -> dict[str, str | None]:
+    headers = request.headers
+    return {"key": checked_key(headers.get("idempotency-key")), "traceparent": headers.get("traceparent")}
+
+
 @router.operation(
     "POST /jobs",
     "Submit a job",
@@ -98,6 +104,7 @@ _LOCATION: Final = {"Location": {"description": "The path of the job.", "schema"
     status=202,
     others={202: {"headers": {**_LOCATION, **_ETAG}}},
     openapi_extra=_SUBMIT_BODY,
+    arguments=_from_headers,
 )
 async def submit(
     request: Request,
