@@ -62,6 +62,18 @@ def write_once(path: Path, data: bytes, *, mode: int = 0o666, durable: bool = Tr
                 sync_folder(path.parent)  # also when another was first: it may have been killed before it did so
 
 
+def link_once(source: Path, target: Path) -> None:
+    """Give a file, whose content is durable, one more name, durably; the first writer of that name wins.
+
+    Raises:
+        FileExistsError: another was first; its file is as durable.
+    """
+    try:
+        os.link(source, target, follow_symlinks=False)
+    finally:
+        sync_folder(target.parent)  # also when another was first: it may have been killed before it did so
+
+
 def replace_durably(path: Path, data: bytes, *, mode: int = 0o666) -> None:
     """Write a whole file, durably: a power cut leaves either the old or the new one.
 

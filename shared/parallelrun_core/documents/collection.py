@@ -98,6 +98,18 @@ class Documents(Generic[T]):
             return False
         return True
 
+    def copy_if_absent(self, source: Documents[T], name: str) -> bool:
+        """Copy a value of a collection on the same volume if there is none of its name here; returns whether it was.
+
+        Raises:
+            DocumentMissing: the other collection has none.
+        """
+        try:
+            self.store.create_from(source.store, self._key(name))
+        except DocumentExists:
+            return False
+        return True
+
     def put(self, name: str, value: T) -> bool:
         """Write a value in place of whatever there was; returns whether there was none."""
         return self.store.replace(self._key(name), self._codec.encode(value))

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from parallelrun_core.documents.store import DocumentExists, DocumentMissing, Stored, VersionMismatch
-from parallelrun_core.durable_files import replace_durably, sync_folder, write_once
+from parallelrun_core.durable_files import link_once, replace_durably, sync_folder, write_once
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER
 
@@ -100,6 +100,15 @@ class FileStore:
             raise DocumentExists(name) from error
         except FileNotFoundError as error:
             raise DocumentMissing(self._relative) from error
+
+    def create_from(self, source: Self, name: str) -> None:
+        self.make()
+        try:
+            link_once(source._path(name), self._path(name))
+        except FileExistsError as error:
+            raise DocumentExists(name) from error
+        except FileNotFoundError as error:
+            raise DocumentMissing(name) from error
 
     def replace(self, name: str, data: bytes, *, if_version: str | None = None) -> bool:
         self.make()

@@ -66,6 +66,15 @@ class DocumentStore(Protocol):
         """
         ...
 
+    def create_from(self, source: Self, name: str) -> None:
+        """Create a document that another store on the same volume has under this name, without writing it again.
+
+        Raises:
+            DocumentExists: this store has one already; it is as durable.
+            DocumentMissing: the other one has none.
+        """
+        ...
+
     def replace(self, name: str, data: bytes, *, if_version: str | None = None) -> bool:
         """Write a document, whether there is one of this name or not; returns whether there was none.
 

@@ -106,6 +106,8 @@ def test_a_claim_is_durable_and_nobody_elses_business(tmp_path: Path, monkeypatc
     with watched(root) as disk:
         claim(root, "job_1")
     check_it_is_left(disk, tmp_path / "left", (0.0, A_DAY))
+    claims = [path for path in (root / "keys").rglob("*") if path.is_file()]
+    assert [path.stat().st_nlink for path in claims] == [2, 2], "it was written and synced once, for both of its names"
     assert {stat.S_IMODE(path.stat().st_mode) for path in (root / "keys").rglob("*")} == {0o600, 0o700}
     KeyClaims(by_a_killed_one).begin_day(NOON)
     with watched(by_a_killed_one) as disk:

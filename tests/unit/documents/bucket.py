@@ -49,6 +49,9 @@ class BucketStore:
         except AlreadyExistsError as error:
             raise DocumentExists(name) from error
 
+    def create_from(self, source: Self, name: str) -> None:
+        self.create(name, source.read(name).data)
+
     def replace(self, name: str, data: bytes, *, if_version: str | None = None) -> bool:
         if if_version is None:
             return self._put(name, data)

@@ -49,6 +49,13 @@ def test_store_creates_a_document_once(store: DocumentStore) -> None:
     with pytest.raises(DocumentExists):
         store.create("a", b"two")
     assert store.read("a").data == b"one"
+    other = store.child("other")
+    other.create_from(store, "a")
+    with pytest.raises(DocumentExists):
+        other.create_from(store, "a")
+    assert other.read("a").data == b"one"
+    with pytest.raises(DocumentMissing):
+        other.create_from(store, "b")
 
 
 def test_store_replaces_only_the_version_that_was_read(store: DocumentStore) -> None:

@@ -89,12 +89,12 @@ class KeyClaims:
                     self._store.remove_child(name)
 
     def _decided(self, digest: str, today: date) -> KeyClaim | None:
-        claim = self._claims(today).find(digest)
+        first = self._claims(today)
+        claim = first.find(digest)
         second = self._claims((_day(claim.at) if claim else today) + _A_DAY)
-        if claim is not None:
-            second.put_if_absent(
-                digest, claim
-            )  # also if it is there: who wrote it may have been killed before its sync
+        # Also if it is there: who wrote it may have been killed before its sync. The content was synced before that.
+        if claim is not None and second.copy_if_absent(first, digest):
+            return claim
         return second.find(digest)
 
     def _claims(self, day: date, *, durable: bool = True) -> Documents[KeyClaim]:
