@@ -14,14 +14,13 @@ from parallelrun_core.untrusted.sanitize import visible
 
 def configure(service: str, *, log_format: str = "json") -> None:
     """Set up logging for a process; call once, before anything is logged."""
-    text = log_format == "text"
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
-            *(_text_renderers() if text else [_json_renderer()]),
+            _render_text if log_format == "text" else _json_renderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
@@ -46,16 +45,16 @@ class _VisibleWords(logging.Formatter):
         return visible(super().format(record))
 
 
-def _visible_words(_log: Any, _method: str, event: Any) -> Any:
-    """Escape our own lines as text; JSON escapes what it must, and a line of it stays a line."""
-    words = {"exception": visible(event["exception"])} if "exception" in event else {}
-    return {
-        name: visible(value, lines=False) if isinstance(value, str) else value for name, value in event.items()
-    } | words
+def _render_text(_log: Any, _method: str, event: Any) -> str:
+    """Return a line for people: when, how grave, which action, and all that belongs to it by name."""
+    exception = event.pop("exception", "")
+    head = f"{event.pop('timestamp')} [{event.pop('level'):<8}] {event.pop('event'):<30}"
+    line = visible(" ".join([head, *(f"{name}={_word(event[name])}" for name in sorted(event))]), lines=False)
+    return f"{line}\n{visible(exception)}" if exception else line
 
 
-def _text_renderers() -> list[Any]:
-    return [_visible_words, structlog.dev.ConsoleRenderer(colors=False, event_key="action")]
+def _word(value: object) -> str:
+    return value if isinstance(value, str) and value.isprintable() and " " not in value else repr(value)
 
 
 def _json_renderer() -> Any:
