@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Final
@@ -201,7 +200,7 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
         Step("parallelrun_core.storage.local.listing:_may_hold_data", always(True)),
     ),
     # That links of processes are not followed.
-    "paths.of_the_kernel": (Step("parallelrun_core.storage.path_rule:resolve", os.path.realpath),),
+    "paths.of_the_kernel": (Step("parallelrun_core.storage.path_rule:resolve", stand_ins.with_all_links_followed),),
     # That an ignore file is one of its folder.
     "paths.ignore_file": (Step("parallelrun_core.code.ignore_file:opened_path", always(Path("/"))),),
     # That a Dockerfile names nothing that its Engine would fetch from the network of its machine.

@@ -31,7 +31,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -65,10 +65,10 @@ _BESIDE: Final = ".creating-"
 class JobFolder:
     root: Path
     job_id: str
+    path: Path = field(init=False, repr=False, compare=False)
 
-    @property
-    def path(self) -> Path:
-        return jobs_of(self.root) / self.job_id
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", jobs_of(self.root) / self.job_id)
 
     @property
     def layout(self) -> Layout:

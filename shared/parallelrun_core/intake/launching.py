@@ -36,10 +36,13 @@ def launch(redis: Redis, root: Path, record: JobRecord) -> None:
     register(redis, folder)
 
 
-def register(redis: Redis, folder: JobFolder, *, new: JobRecord | None = None) -> None:
+def register(
+    redis: Redis, folder: JobFolder, *, new: JobRecord | None = None, registry: Registry | None = None
+) -> None:
     """Make an accepted job known to Redis and ask for a leader, unless it has gone on already.
 
     Args:
+        registry: of that Redis, if the caller has one.
         new: what was submitted, of a job that the caller has just created: that it has not gone on needs no look then.
 
     Raises one of `CONNECTION_ERRORS` when Redis is away.
@@ -47,7 +50,7 @@ def register(redis: Redis, folder: JobFolder, *, new: JobRecord | None = None) -
     # RQ takes long to import, and a server starts without it.
     from parallelrun_core.store.rq.wake import ask_for_first_leader, ask_for_leader
 
-    registry, job_id = Registry(redis), folder.job_id
+    registry, job_id = registry or Registry(redis), folder.job_id
     if new is not None:
         output, orders = claim_of(folder, new), effective_control(folder, new).orders
         ask = partial(ask_for_first_leader, redis, job_id)

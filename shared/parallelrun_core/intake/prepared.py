@@ -33,7 +33,9 @@ def job_of(
     """
     values = {JOB_ID: job_id, **values}
     notes = [*prepared.notes, *([note] if note else [])]
-    spec = _filled(prepared.spec, values)
+    text = msgspec.json.encode(prepared.spec)
+    has_placeholders = any(placeholder.encode() in text for placeholder in values)
+    spec = _filled(prepared.spec, values) if has_placeholders else prepared.spec
     return msgspec.structs.replace(prepared, job_id=job_id, submitted=submitted, spec=spec, notes=notes)
 
 

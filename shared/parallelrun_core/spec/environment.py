@@ -132,6 +132,9 @@ class Environment(Packages):
     build: Build | None = None
     """The Dockerfile of which the image is built, on a compute that builds images; not together with `image`."""
 
+    def __deepcopy__(self, memo: object = None) -> Self:
+        return self  # pydantic copies this default for each job, and nothing changes it
+
     @field_validator("build")
     @classmethod
     def _one_image(cls, value: Build | None, info: ValidationInfo) -> Build | None:

@@ -93,21 +93,22 @@ class PathRule:
     """
 
     def __init__(self, root: Path, places: Places, job: str = "", *, submitted: float | None = None) -> None:
+        links = dict[bytes, bytes | None]()  # most of these folders share their parents
         self.package_hosts: Final = places.package_hosts
         self._named = places.roots
         self._are_jobs_apart = places.are_jobs_apart
-        self._closed = _prefixes([str(root), *places.closed])
-        (jobs,) = map(re.escape, _prefixes([str(jobs_of(root))]))
+        self._closed = _prefixes([str(root), *places.closed], links)
+        (jobs,) = map(re.escape, _prefixes([str(jobs_of(root))], links))
         self.urls: Final = [each for each in places.roots if is_url(each)]
         """Those of stores which may be used, with all that begins with them."""
         folders = [each for each in places.roots if not is_url(each)]
-        self._allowed = _prefixes(folders)
+        self._allowed = _prefixes(folders, links)
         closed, allowed = (
             b"|".join(map(re.escape, each)) for each in ((*self._closed, *_OF_THE_KERNEL), self._allowed)
         )
         outside = b"(?!%b)(?:%b)" % (closed, allowed or _NOTHING)
-        files = b"|".join(map(re.escape, _prefixes([str(asset_files(root)), str(uploads_of(root))])))
-        outside += b"|" + b"|".join(map(re.escape, _prefixes([str(blobstore_of(root))])))
+        files = b"|".join(map(re.escape, _prefixes([str(asset_files(root)), str(uploads_of(root))], links)))
+        outside += b"|" + b"|".join(map(re.escape, _prefixes([str(blobstore_of(root))], links)))
         always_open = b"%b|(?:%b)[^./][^/]*/" % (outside, files)
         self._always_open: Final = always_open
         self._of_jobs: Final = jobs
@@ -238,17 +239,21 @@ class PathRule:
             raise UnsafePath.at("", *self._refusal(path, real, is_written=is_written))
 
 
-def resolve(path: bytes) -> bytes:
+def resolve(path: bytes, links: dict[bytes, bytes | None] | None = None) -> bytes:
     """An absolute path with every link followed, also one that leads to what is not there (yet). It ends where it comes
     to what the kernel says of processes.
 
     `os.path.realpath` takes what it can't ask about, because its name has become too long, for a name without links.
 
+    Args:
+        links: remembers where each path on the way leads, None if it is no link; for several calls at the same time.
+
     Raises:
         OSError: there are too many links, or what they lead to has too long a name.
         ValueError: the path has a NUL.
     """
-    here, links = b"", 0
+    here, followed = b"", 0
+    links = {} if links is None else links
     rest = path.split(b"/")[::-1]
     while rest:
         name = rest.pop()
@@ -260,21 +265,29 @@ def resolve(path: bytes) -> bytes:
         here += b"/" + name
         if here.startswith(_OF_THE_KERNEL):
             return here
-        try:
-            target = os.readlink(here)
-        except OSError as error:
-            if error.errno not in _NO_LINK:
-                raise
+        if here not in links:
+            links[here] = _link_target(here)
+        if (target := links[here]) is None:
             continue
-        links += 1
-        if links > _MOST_LINKS:
+        followed += 1
+        if followed > _MOST_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fsdecode(path))
         here = b"" if target.startswith(b"/") else here.rpartition(b"/")[0]
         rest += target.split(b"/")[::-1]
     return here or b"/"
 
 
-def _prefixes(folders: Iterable[str]) -> tuple[bytes, ...]:
+def _link_target(path: bytes) -> bytes | None:
+    """Return where a link leads; None: it is none, or not there. Raises OSError."""
+    try:
+        return os.readlink(path)
+    except OSError as error:
+        if error.errno not in _NO_LINK:
+            raise
+        return None
+
+
+def _prefixes(folders: Iterable[str], links: dict[bytes, bytes | None]) -> tuple[bytes, ...]:
     """Return what the paths of these folders, and of all below them, begin with, once a slash is put at their end."""
-    real = [resolve(os.fsencode(folder)) for folder in folders]
+    real = [resolve(os.fsencode(folder), links) for folder in folders]
     return tuple(each if each == b"/" else each + b"/" for each in real)

@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import zipfile
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
 
 from parallelrun_api.submission.step_problems import Names, StepProblems
-from parallelrun_core.code.entry_script_check import check_entry_script
+from parallelrun_core.code.entry_script_check import Contract, check_entry_script
 from parallelrun_core.code.snapshots import snapshot_folder, snapshot_name, snapshot_nothing, snapshot_zip
 from parallelrun_core.code.source import CodeSource, source_of
 from parallelrun_core.code.stored import add_snapshot, folder_beside, list_of, renew_snapshot
@@ -40,7 +41,7 @@ def store_code(root: Path, spec: JobSpec, archive: IO[bytes] | None, rule: PathR
     if archive is None and source.folder is not None and not stored_code(spec.code):
         name = snapshot_name(source, leave_out=root, rule=rule)
         if renew_snapshot(store / name):
-            _check_script(store / name, spec)
+            _check_stored_script(store / name, spec.entry_script, spec.environment.python, spec.contract)
             sync_folder(store)  # whoever stored it may have been killed before it did so
             return name
     with folder_beside(store) as beside:
@@ -140,6 +141,13 @@ def _snapshot(code: str, source: CodeSource, beside: Path, root: Path, rule: Pat
 def _check_script(folder: Path, spec: JobSpec) -> None:
     if spec.entry_script:
         check_entry_script(folder, spec.entry_script, spec.environment.python, spec.contract)
+
+
+@lru_cache(maxsize=1000)
+def _check_stored_script(snapshot: Path, entry_script: str, python: str, contract: Contract) -> None:
+    """Check the entry script of a snapshot that is what its name, a hash, says: once is enough."""
+    if entry_script:
+        check_entry_script(snapshot, entry_script, python, contract)
 
 
 def _move(beside: Path, names: Sequence[str], store: Path) -> None:

@@ -127,9 +127,10 @@ class Submissions:
             prepared = self._prepare(job_id, upload)
             with self.reserved(job_id, CURRENT.get().owner):
                 return self._create(job_id, upload, prepared, traceparent, is_alone=True)
-        job_id = self._keys.job_of(key, upload.sha256, now=now) or new_job_id()
-        if self._is_accepted(job_id):
-            return Accepted(job_id)
+        earlier_id = self._keys.job_of(key, upload.sha256, now=now)
+        if earlier_id is not None and self._is_accepted(earlier_id):
+            return Accepted(earlier_id)
+        job_id = earlier_id or new_job_id()
         self._check_quota()
         try:
             prepared = self._prepare(job_id, upload)
@@ -139,12 +140,12 @@ class Submissions:
             if earlier_id is not None and self._is_accepted(earlier_id):
                 return Accepted(earlier_id)
             raise
-        job_id = self._keys.claim(key, upload.sha256, job_id, now=now)
+        claimed_id = self._keys.claim(key, upload.sha256, job_id, now=now)
         failpoints.reach("key.claimed")
-        if self._is_accepted(job_id):
-            return Accepted(job_id)  # another server was faster
-        with self.reserved(job_id, CURRENT.get().owner):
-            return self._create(job_id, upload, prepared, traceparent, is_alone=False)
+        if claimed_id != job_id and self._is_accepted(claimed_id):
+            return Accepted(claimed_id)  # another server was faster
+        with self.reserved(claimed_id, CURRENT.get().owner):
+            return self._create(claimed_id, upload, prepared, traceparent, is_alone=False)
 
     def _check_quota(self) -> None:
         if self._quotas is not None:
@@ -214,7 +215,7 @@ class Submissions:
         Raises:
             RedisError: Redis is away.
         """
-        register(self._redis, JobFolder(self._root, accepted.job_id), new=accepted.new)
+        register(self._redis, JobFolder(self._root, accepted.job_id), new=accepted.new, registry=self._registry)
         if self._quotas is not None:
             self._quotas.confirm(accepted.job_id)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar, Final
 
 from redis import Redis
@@ -102,7 +103,11 @@ class Entry(Job):
 
 def queue(redis: Redis, kind: EntryKind, run: Callable[[str], object] | None = None) -> Queue:
     """The queue of a kind, without pickle; `run`, for workers, is called with the id of each job that is meant."""
-    entry = type("Entry", (Entry,), {"kind": kind, "run": None if run is None else staticmethod(run)})
-    entries = Queue(kind.queue, connection=redis, serializer=JSONSerializer, job_class=entry)
+    entries = Queue(kind.queue, connection=redis, serializer=JSONSerializer, job_class=_entry_class(kind, run))
     entries.redis_server_version = _LEAST_VERSION
     return entries
+
+
+@lru_cache(maxsize=8)
+def _entry_class(kind: EntryKind, run: Callable[[str], object] | None) -> type[Entry]:
+    return type("Entry", (Entry,), {"kind": kind, "run": None if run is None else staticmethod(run)})
