@@ -1,10 +1,6 @@
-"""Times, sizes and shares, as people read them."""
+"""Times and shares, as people read them."""
 
 from __future__ import annotations
-
-from typing import Final
-
-_BYTES: Final = ("B", "kB", "MB", "GB", "TB")
 
 
 def duration(seconds: float) -> str:
@@ -26,15 +22,6 @@ def about(seconds: float) -> str:
         return f"{minutes} min"
     hours, minutes = divmod(minutes, 60)
     return f"{hours:,} h {minutes} min" if hours < 48 else f"{hours / 24:,.0f} days"
-
-
-def size(count: float) -> str:
-    """Return bytes in the unit that fits: `999 B`, `1.2 MB`."""
-    for unit in _BYTES:
-        if count < 1000 or unit == _BYTES[-1]:
-            return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
-        count /= 1000
-    raise AssertionError("unreachable")
 
 
 def percent(share: float) -> str:

@@ -11,7 +11,6 @@ import typer
 from parallelrun.cli.job_files import JobId
 from parallelrun.cli.output import FormatOption, OutputFormat, dump, table
 from parallelrun.cli.server import Token, Url, connect
-from parallelrun_core.figures import duration
 
 if TYPE_CHECKING:
     from parallelrun_core.adviser.advice import Advice, AdviceCurve, CurvePoint
@@ -84,6 +83,8 @@ def some_of(points: Sequence[CurvePoint], now: int) -> Sequence[CurvePoint]:
 
 
 def _show_curve(curve: AdviceCurve, form: OutputFormat, *, is_range: bool) -> None:
+    from parallelrun_core.figures import duration
+
     if form is OutputFormat.NAME:
         print("\n".join(str(point.value) for point in curve.points))
         return

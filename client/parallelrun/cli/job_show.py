@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from parallelrun.cli.job_files import JobId
 from parallelrun.cli.output import FormatOption, OutputFormat, show_one
 from parallelrun.cli.server import Token, Url, connect
-from parallelrun.progress.text import chosen_size, describe, standing, waiting_words
-from parallelrun_core.figures import about
+from parallelrun.progress.text import chosen_size, describe, duration, standing, waiting_words
 
 if TYPE_CHECKING:
     from parallelrun.client import Client
@@ -121,4 +120,4 @@ def _slow(mini_batch: MiniBatch) -> str:
 def _seconds(seconds: float) -> str:
     if seconds < 0.001:
         return "less than 1 ms"
-    return f"{seconds:.2g} s" if seconds < 10 else about(seconds)
+    return f"{seconds:.2g} s" if seconds < 10 else duration(seconds)

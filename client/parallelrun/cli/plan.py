@@ -13,7 +13,7 @@ from parallelrun.cli.advise import seconds_of
 from parallelrun.cli.job_file_options import Assignments, InputPlaces, JobFile, read_with_options
 from parallelrun.cli.output import FormatOption, OutputFormat, dump, say, say_notes
 from parallelrun.cli.server import Token, Url, connect
-from parallelrun_core.figures import duration, size
+from parallelrun.progress.text import size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -128,6 +128,7 @@ def _tried(reading: Reading, workers: int, seconds: float) -> Trial:
 
 
 def _lines(plan: JobPlan, trial: Trial | None) -> Iterator[str]:
+    from parallelrun_core.figures import duration
     from parallelrun_core.plurals import counted
 
     extent = plan.extent

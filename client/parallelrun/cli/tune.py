@@ -9,7 +9,6 @@ import typer
 from parallelrun.cli.advise import seconds_of
 from parallelrun.cli.job_file_options import Assignments, InputPlaces, JobFile, read_with_options
 from parallelrun.cli.output import FormatOption, OutputFormat, dump, say, say_notes, table
-from parallelrun_core.figures import duration
 
 if TYPE_CHECKING:
     from parallelrun.tuning.trials import Tried
@@ -55,6 +54,8 @@ def _settings(tried: Tried) -> str:
 
 
 def _show(tuned: Tuned, target: str, form: OutputFormat) -> None:
+    from parallelrun_core.figures import duration
+
     if form is OutputFormat.NAME:
         print("\n".join(f"{name}={value}" for name, value in tuned.changes.items()))
         return

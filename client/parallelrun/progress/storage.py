@@ -28,7 +28,7 @@ def storage_lines(items: Iterable[StorageRequests]) -> list[str]:
 
 
 def _line(store: str, items: Sequence[StorageRequests]) -> str:
-    from parallelrun_core.figures import size
+    from parallelrun.progress.text import size
     from parallelrun_core.plurals import counted
 
     requests, latency_ms = sum(item.requests for item in items), _mean_ms(items)

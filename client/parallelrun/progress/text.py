@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from parallelrun_core.figures import about, size
-
 if TYPE_CHECKING:
     from parallelrun_core.answers.jobs import Job, PipelineStep
     from parallelrun_core.answers.waiting import Waiting
@@ -14,6 +12,7 @@ if TYPE_CHECKING:
 
 MAY_WAIT: Final = frozenset({"queued", "processing"})
 """States of a job that may wait for something."""
+_UNITS: Final = ("B", "kB", "MB", "GB", "TB")
 
 
 def clean(text: str, *, lines: bool = False, most: int = 2000) -> str:
@@ -115,7 +114,7 @@ def pace(progress: Progress, *, items_per_s: float | None, left_s: float | None)
     if items_per_s is not None:
         words.append(f"{rate(items_per_s)} items/s")
     if left_s is not None:
-        words.append(f"about {about(left_s)} left")
+        words.append(f"about {duration(left_s)} left")
     return words
 
 
@@ -132,12 +131,28 @@ def rate(per_s: float) -> str:
     return f"{per_s:,.0f}" if per_s >= 10 else f"{per_s:.2g}"
 
 
+def size(count: float) -> str:
+    """Bytes in the unit that fits."""
+    for unit in _UNITS:
+        if count < 1000 or unit == _UNITS[-1]:
+            return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
+        count /= 1000
+    raise AssertionError("unreachable")
+
+
+def duration(seconds: float) -> str:
+    """`7 s`, `4 min`, `2 h 5 min`: never more exact than an estimate can be."""
+    from parallelrun_core.figures import about  # here, so that help is printed without it
+
+    return about(seconds)
+
+
 def took(timed: Job | PipelineStep) -> str:
     """Return how long it took, as in ` in 7.0 s`; empty if that isn't known."""
     if not timed.started or not timed.ended:
         return ""
     took_s = (datetime.fromisoformat(timed.ended) - datetime.fromisoformat(timed.started)).total_seconds()
-    return f" in {took_s:.1f} s" if took_s < 10 else f" in {about(took_s)}"
+    return f" in {took_s:.1f} s" if took_s < 10 else f" in {duration(took_s)}"
 
 
 def clock(seconds: float) -> str:

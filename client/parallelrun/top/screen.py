@@ -12,10 +12,9 @@ from rich.text import Text
 
 from parallelrun.models import Node
 from parallelrun.progress.steps import describe_step, most_urgent
-from parallelrun.progress.text import clean, counts, done_of, mini_batches, pace, rate, waiting_words
+from parallelrun.progress.text import clean, counts, done_of, mini_batches, pace, rate, size, waiting_words
 from parallelrun.top.snapshot import Snapshot
 from parallelrun_core.answers.pictures import KindsOfErrors, Lane, Throughput, Timeline
-from parallelrun_core.figures import size
 
 _BLOCKS: Final = " ▁▂▃▄▅▆▇█"
 _ERRORS: Final = 5

@@ -16,9 +16,8 @@ from parallelrun.cli.output import say
 from parallelrun.progress.display import display_on
 from parallelrun.progress.live import LiveDisplay
 from parallelrun.progress.plain import PlainDisplay
-from parallelrun.progress.text import chosen_size, clean, clock, describe, done_of, rate
+from parallelrun.progress.text import chosen_size, clean, clock, describe, done_of, duration, rate, size
 from parallelrun_core.answers.waiting import Waiting
-from parallelrun_core.figures import about, size
 from parallelrun_core.wire.pace import Speed
 from parallelrun_core.wire.progress import Progress
 
@@ -106,7 +105,7 @@ def test_while_the_output_is_written_its_bytes_count() -> None:
     [(0, "0 s"), (99, "99 s"), (240, "4 min"), (7500, "2 h 5 min"), (400_000, "5 days"), (-1, "0 s")],
 )
 def test_durations_are_rounded(seconds: float, expected: str) -> None:
-    assert about(seconds) == expected
+    assert duration(seconds) == expected
 
 
 def test_numbers_have_the_unit_that_fits() -> None:
