@@ -102,7 +102,7 @@ class _Cluster:
         needed = {name for job in self.facts.values() if job.job_id not in removed for name in job.names}
         for job_id in removed:
             job = self.facts.pop(job_id)
-            is_noticed = job.deleted or now - job.noticed >= self.rules.notice_days * DAY_S
+            is_noticed = job.deleted or now - job.noticed >= self.rules.keep_notice_days * DAY_S
             self.broken += job_id in needed or job_id in named or not job.ended or not is_noticed
             self.bytes -= job.bytes
         self.removed += len(removed)
@@ -110,7 +110,7 @@ class _Cluster:
 
 def _play(jobs: int, sweep_minutes: int) -> tuple[_Cluster, float]:
     limit = _MEAN_BYTES * 1440 * _DAYS_KEPT
-    cluster, began = _Cluster(Rules(jobs_bytes=limit)), time.monotonic()
+    cluster, began = _Cluster(Rules(keep_jobs_bytes=limit)), time.monotonic()
     for minute in range(jobs):
         now = _START + minute * _MINUTE_S
         cluster.submit(minute, now)
@@ -141,7 +141,7 @@ def _sweep_for_real(count: int) -> Figures:
     with tempfile.TemporaryDirectory(prefix="pr-year-") as folder:
         root, now = Path(folder), _START + 400 * DAY_S
         _fill(root, count)
-        rules = Rules(jobs_days=365, notice_days=0)
+        rules = Rules(keep_jobs_days=365, keep_notice_days=0)
         first = Sweeper(root, rules, clock=lambda: now, settle_s=0).run()
         second = Sweeper(root, rules, clock=lambda: now, settle_s=0).run()
         if first is None or second is None or len(second.jobs) != count or any(jobs_of(root).iterdir()):
@@ -156,7 +156,7 @@ def main(size: Size) -> Figures:
     cluster, played_s = _play(jobs, sweep_minutes)
     return {
         "jobs": jobs,
-        "peak_to_limit": round(cluster.peak / cluster.rules.jobs_bytes, 3),
+        "peak_to_limit": round(cluster.peak / cluster.rules.keep_jobs_bytes, 3),
         "broken_references": cluster.broken,
         "removed": cluster.removed,
         "played_s": round(played_s, 1),

@@ -27,7 +27,10 @@ from pathlib import Path
 from parallelrun_core.retention.rules import Rules
 from parallelrun_core.retention.sweep import Sweeper
 at_once = 1e-9
-rules = Rules(jobs_days=at_once, jobs=1, notice_days=0, parts_days=at_once, logs_days=at_once, steps_days=at_once)
+rules = Rules(
+    keep_jobs_days=at_once, keep_jobs=1, keep_notice_days=0, keep_parts_days=at_once, keep_logs_days=at_once,
+    keep_steps_days=at_once,
+)
 while True:
     time.sleep(0.3)  # the jobs need the machine, too
     Sweeper(Path(sys.argv[1]), rules, settle_s=0.05).run(is_urgent=True)

@@ -35,6 +35,8 @@ _KINDS = {
 @admin.command()
 def usage(form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
     """Show what takes the room. Of the cluster's root folder; and the rules of retention."""
+    from parallelrun_core.answers.retention import rule_in_words
+
     with connect(url, token) as client:
         measured = client.admin.usage()
     if form is not OutputFormat.TABLE:
@@ -47,7 +49,8 @@ def usage(form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token =
         [[each.job, f"{each.bytes:,}", each.ended or "runs"] for each in measured.largest],
     )
     if measured.rules:
-        print("\nrules: " + " ".join(f"keep_{name}={limit:g}" for name, limit in measured.rules.items() if limit))
+        rules = (rule_in_words(name, value) for name, value in measured.rules.items() if value)
+        print("\nrules: " + " ".join(rules))
     if (last := measured.last_sweep) is not None:
         print(f"\nlast sweep, {last.at}:")
         _show_sweep(last)

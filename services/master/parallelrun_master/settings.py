@@ -7,11 +7,11 @@ from typing import ClassVar
 from pydantic import Field, field_validator
 
 from parallelrun_core.hosting.settings import ReadsStores
-from parallelrun_core.retention.rules import KeepSettings
+from parallelrun_core.retention.rules import Rules
 from parallelrun_master.policy.notices import Allowed
 
 
-class MasterSettings(KeepSettings, ReadsStores):
+class MasterSettings(Rules, ReadsStores):
     """Settings of one master."""
 
     redis_user: ClassVar[str] = "master"

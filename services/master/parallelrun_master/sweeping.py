@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from parallelrun_core.answers.retention import RuleValue
 from parallelrun_core.layout import retention_of
 from parallelrun_core.retention.report import last_report
 from parallelrun_core.retention.requests import publish_rules, take_request
-from parallelrun_core.retention.rules import Rules
+from parallelrun_core.retention.rules import from_record, to_record
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.pacing import Every
 from parallelrun_core.service.process import die_with_parent
@@ -36,7 +37,7 @@ _FAILPOINTS: Final = "PARALLELRUN_FAILPOINTS"
 class Order(msgspec.Struct, kw_only=True, frozen=True):
     root: str
     log_format: str
-    rules: Rules
+    rules: dict[str, RuleValue]
     is_urgent: bool
 
 
@@ -58,7 +59,7 @@ class Sweeping:
             return
         self._process = None
         if self._due_at is None:
-            publish_rules(self._root, self._settings.rules)
+            publish_rules(self._root, self._settings)
             self._due_at = now + self._until_due_s()
         is_asked = take_request(self._root)
         if is_asked or now >= self._due_at:
@@ -79,7 +80,7 @@ class Sweeping:
         order = Order(
             root=str(self._root),
             log_format=self._settings.log_format,
-            rules=self._settings.rules,
+            rules=to_record(self._settings),
             is_urgent=is_urgent,
         )
         # -P: what is in the current folder must not be imported. Nothing of ours that is secret goes along.
@@ -102,7 +103,7 @@ def main() -> None:
     telemetry.configure("master", log_format=order.log_format)
     log = telemetry.logger()
     try:
-        report = Sweeper(Path(order.root), order.rules).run(is_urgent=order.is_urgent)
+        report = Sweeper(Path(order.root), from_record(order.rules)).run(is_urgent=order.is_urgent)
     except OSError as error:
         log.warning("sweep_failed", error=str(error), root=str(retention_of(Path(order.root))))
         return

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from parallelrun_core.answers.answer import Answer, JobId, Time
 
+RuleValue = float
+"""The value of a rule: days, bytes, or a number of things; 0 keeps everything."""
+
+
+def rule_in_words(name: str, value: RuleValue) -> str:
+    """Return a rule as people read it: like the setting, `keep_jobs_days=30`."""
+    return f"keep_{name}={value:.15g}"
+
 
 class JobUsage(Answer, kw_only=True, frozen=True):
     """The room that a job takes, or a pipeline with its steps."""
@@ -55,6 +63,6 @@ class ClusterUsage(Answer, kw_only=True, frozen=True):
     """By kind: jobs, of which parts and logs; snapshots, asset_files, assets, steps, uploads, blobs."""
     largest: list[JobUsage] = []
     """The largest jobs, the largest first."""
-    rules: dict[str, float] = {}
+    rules: dict[str, RuleValue] = {}
     """The rules of retention that hold; 0 keeps everything. Empty: no master has started yet."""
     last_sweep: Sweep | None = None

@@ -68,15 +68,15 @@ def others_going(
         now: seconds since the epoch.
     """
     root = references.root
-    age_s = max(rules.snapshots_days * DAY_S, LEAST_AGE_S)
-    is_swept = bool(rules.snapshots_days)
+    age_s = max(rules.keep_snapshots_days * DAY_S, LEAST_AGE_S)
+    is_swept = bool(rules.keep_snapshots_days)
     return Inventory(
         snapshots=list(_unnamed(code_store(root), hashes, now - age_s)) if is_swept else (),
         asset_files=list(_unnamed(asset_files(root), hashes, now - age_s)) if is_swept else (),
         asset_versions=list(_asset_versions(root, rules, references, now)),
         steps=_steps(root, rules, {job.job_id for job in jobs}, now),
-        uploads=_uploaded(uploads_of(root), references, rules.uploads_days, rules.uploads_bytes, now),
-        blobs=_uploaded(blobstore_of(root), references, rules.blobs_days, rules.blobs_bytes, now),
+        uploads=_uploaded(uploads_of(root), references, rules.keep_uploads_days, rules.keep_uploads_bytes, now),
+        blobs=_uploaded(blobstore_of(root), references, rules.keep_blobs_days, rules.keep_blobs_bytes, now),
     )
 
 
@@ -102,7 +102,9 @@ def _steps(root: Path, rules: Rules, jobs: AbstractSet[str], now: float) -> list
                 gone.append(path)
             else:
                 others.append(StoredFile(name=str(path), bytes=1, written=written))
-    return gone + [Path(name) for name in plan_files(others, days=rules.steps_days, most_bytes=rules.steps, now=now)]
+    return gone + [
+        Path(name) for name in plan_files(others, days=rules.keep_steps_days, most_bytes=rules.keep_steps, now=now)
+    ]
 
 
 def _uploaded(store: Path, references: References, days: float, most_bytes: int, now: float) -> list[Path]:
@@ -124,7 +126,7 @@ def _uploaded(store: Path, references: References, days: float, most_bytes: int,
 def _asset_versions(root: Path, rules: Rules, references: References, now: float) -> Iterator[Path]:
     """Yield the documents of versions that go: archived ones by age, others by number; never the latest, one with a
     label, or one that something names."""
-    if not rules.asset_versions and not rules.assets_days:
+    if not rules.keep_asset_versions and not rules.keep_assets_days:
         return
     catalog = Catalog(root)
     for kind in kinds():
@@ -133,8 +135,8 @@ def _asset_versions(root: Path, rules: Rules, references: References, now: float
                 labelled = set(catalog.labels(kind, name).values())
                 for number, asset in enumerate(catalog.versions(kind, name, with_archived=True)):
                     age_s = now - asset.created
-                    is_old = rules.assets_days and asset.is_archived and age_s >= rules.assets_days * DAY_S
-                    is_over = rules.asset_versions and number >= rules.asset_versions
+                    is_old = rules.keep_assets_days and asset.is_archived and age_s >= rules.keep_assets_days * DAY_S
+                    is_over = rules.keep_asset_versions and number >= rules.keep_asset_versions
                     is_free = number > 0 and asset.version not in labelled and not _is_named(asset, references)
                     if is_free and (is_old or is_over) and age_s >= LEAST_AGE_S:
                         yield asset_store(root) / kind / name / "versions" / f"{asset.version}.json"

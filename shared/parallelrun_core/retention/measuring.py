@@ -28,6 +28,8 @@ _MEMORY: Final = "measured.json"
 
 class _Memory(msgspec.Struct, kw_only=True, frozen=True):
     schema: int = SCHEMA
+    facts: tuple[str, ...] = ()
+    """The names of the facts: a release that goes by others measures all jobs again."""
     jobs: list[JobFacts] = []
 
 
@@ -46,7 +48,9 @@ class Measured:
     def facts(self) -> list[JobFacts]:
         """Measure all jobs, oldest first; those that can't be read count as not ended."""
         if self._jobs is None:
-            self._jobs = {job.job_id: job for job in remembered(self._path.parent)}
+            memory = _memory(self._path.parent)
+            has_all = memory.facts == JobFacts.__struct_fields__
+            self._jobs = {job.job_id: job for job in memory.jobs} if has_all else {}
         jobs = {}
         for job_id in job_ids(self._root):
             if (job := self._fact(job_id, self._jobs.get(job_id))) is not None:
@@ -56,7 +60,9 @@ class Measured:
 
     def remember(self) -> None:
         """Write down what was measured, for the next sweep."""
-        memory = _Memory(jobs=[job for job in (self._jobs or {}).values() if job.ended])
+        memory = _Memory(
+            facts=JobFacts.__struct_fields__, jobs=[job for job in (self._jobs or {}).values() if job.ended]
+        )
         replace_file(self._path, msgspec.json.encode(memory), mode=PRIVATE_FILE)
 
     def _fact(self, job_id: str, earlier: JobFacts | None) -> JobFacts | None:
@@ -76,11 +82,15 @@ def remembered(folder: Path) -> list[JobFacts]:
     Args:
         folder: that of retention.
     """
+    return _memory(folder).jobs
+
+
+def _memory(folder: Path) -> _Memory:
     try:
         memory = msgspec.json.decode((folder / _MEMORY).read_bytes(), type=_Memory)
     except (OSError, msgspec.DecodeError):
-        return []
-    return memory.jobs if memory.schema == SCHEMA else []
+        return _Memory()
+    return memory if memory.schema == SCHEMA else _Memory()
 
 
 def facts_of(folder: JobFolder, stamp: str = "") -> JobFacts:

@@ -164,7 +164,7 @@ def plan_jobs(
     units = units_of(facts)
     needed = references_among(facts, units, named)
     condemned, staying, problem = _condemned(units.values(), rules, now, needed.keys())
-    deleted_after_s = LEAST_AGE_S if is_urgent else max(rules.deleted_days * DAY_S, LEAST_AGE_S)
+    deleted_after_s = LEAST_AGE_S if is_urgent else max(rules.keep_deleted_days * DAY_S, LEAST_AGE_S)
     remove: list[Unit] = []
     notices: list[Notice] = []
     withdrawn: list[str] = []
@@ -191,15 +191,15 @@ def plan_jobs(
         remove=tuple(remove),
         notices=tuple(notices),
         withdrawn=tuple(withdrawn),
-        strip_parts=_stripped(facts, rules.parts_days, now, going, lambda job: job.parts_bytes),
-        strip_logs=_stripped(facts, rules.logs_days, now, going, lambda job: job.logs_bytes),
+        strip_parts=_stripped(facts, rules.keep_parts_days, now, going, lambda job: job.parts_bytes),
+        strip_logs=_stripped(facts, rules.keep_logs_days, now, going, lambda job: job.logs_bytes),
         references=references,
         problem=problem,
     )
 
 
 def _removed_at(rules: Rules, noticed: float) -> float:
-    return noticed + rules.notice_days * DAY_S
+    return noticed + rules.keep_notice_days * DAY_S
 
 
 def _condemned(
@@ -209,17 +209,17 @@ def _condemned(
     why a limit can't be kept."""
     live = [unit for unit in units if not unit.deleted and not unit.is_orphaned]
     ended = sorted((unit for unit in live if unit.ended), key=lambda unit: (unit.ended, unit.name))
-    notice_s = rules.notice_days * DAY_S
+    notice_s = rules.keep_notice_days * DAY_S
     by_age = {
-        unit.name: f"it ended {rules.jobs_days:g} days before"
+        unit.name: f"it ended {rules.keep_jobs_days:g} days before"
         for unit in ended
-        if rules.jobs_days and now >= unit.ended + rules.jobs_days * DAY_S - notice_s
+        if rules.keep_jobs_days and now >= unit.ended + rules.keep_jobs_days * DAY_S - notice_s
     }
     condemned, staying, problems = dict(by_age), dict(by_age), []
     free = [unit for unit in ended if unit.name not in needed]
     limits: tuple[tuple[int, str, Callable[[Unit], int]], ...] = (
-        (rules.jobs_bytes, "bytes", lambda unit: unit.bytes),
-        (rules.jobs, "jobs", lambda _: 1),
+        (rules.keep_jobs_bytes, "bytes", lambda unit: unit.bytes),
+        (rules.keep_jobs, "jobs", lambda _: 1),
     )
     for limit, noun, size in limits:
         if not limit:

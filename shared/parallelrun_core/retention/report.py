@@ -8,12 +8,11 @@ from typing import Final
 import msgspec
 
 from parallelrun_core.answers.answer import rfc3339
-from parallelrun_core.answers.retention import RemovedKind, Sweep
+from parallelrun_core.answers.retention import RemovedKind, RuleValue, Sweep
 from parallelrun_core.documents.schema import SCHEMA, decode, encode
 from parallelrun_core.durable_files import replace_durably
 from parallelrun_core.errors import CorruptLog, NewerSchema
 from parallelrun_core.layout import PRIVATE_FILE, retention_of
-from parallelrun_core.retention.rules import Rules
 
 _LAST: Final = "last.json"
 
@@ -23,7 +22,7 @@ class SweepReport(msgspec.Struct, kw_only=True, frozen=True):
 
     schema: int = SCHEMA
     at: float
-    rules: Rules
+    rules: dict[str, RuleValue]
     removed: dict[str, RemovedKind] = {}
     """By kind: jobs, parts, logs, snapshots, asset_files, asset_versions, steps, uploads, blobs."""
     jobs: list[str] = []

@@ -11,11 +11,12 @@ from typing import Final
 
 import msgspec
 
+from parallelrun_core.answers.retention import RuleValue
 from parallelrun_core.documents.schema import SCHEMA, decode, encode
 from parallelrun_core.durable_files import replace_durably
 from parallelrun_core.errors import CorruptLog, NewerSchema
 from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER, retention_of
-from parallelrun_core.retention.rules import Rules
+from parallelrun_core.retention.rules import Rules, from_record, to_record
 
 _RULES: Final = "rules.json"
 _REQUEST: Final = "requested.json"
@@ -23,7 +24,7 @@ _REQUEST: Final = "requested.json"
 
 class _Published(msgspec.Struct, kw_only=True, frozen=True):
     schema: int = SCHEMA
-    rules: Rules
+    rules: dict[str, RuleValue]
 
 
 class _Request(msgspec.Struct, kw_only=True, frozen=True):
@@ -33,16 +34,17 @@ class _Request(msgspec.Struct, kw_only=True, frozen=True):
 
 def publish_rules(root: Path, rules: Rules) -> None:
     """Write down, durably, which rules hold. Raises OSError."""
-    if rules_of(root) != rules:
-        _write(root, _RULES, _Published(rules=rules))
+    published, record = rules_of(root), to_record(rules)
+    if published is None or to_record(published) != record:
+        _write(root, _RULES, _Published(rules=record))
 
 
 def rules_of(root: Path) -> Rules | None:
     """The rules of the master that has started last; None: there was none, or they can't be read."""
     path = retention_of(root) / _RULES
     try:
-        return decode(path.read_bytes(), _Published, path).rules
-    except (OSError, CorruptLog, NewerSchema):
+        return from_record(decode(path.read_bytes(), _Published, path).rules)
+    except (OSError, CorruptLog, NewerSchema, ValueError):
         return None
 
 

@@ -1,36 +1,27 @@
-"""The rules of retention: how long, how many and how many bytes of each kind are kept."""
+"""The rules of retention: how long, how many and how many bytes of each kind are kept.
+
+A rule is declared once, as a field of `Rules`: masters take it as a setting, sweeps decide by it (`policy.py`,
+`inventory.py`), files, answers and the command line have it by its name without `keep_`. A rule whose value is no
+number needs that type in `RuleValue`, and its words beside it.
+"""
 
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Mapping
+from typing import Final
+
 from pydantic import BaseModel, Field
 
+from parallelrun_core.answers.retention import RuleValue
 
-class Rules(msgspec.Struct, kw_only=True, frozen=True):
-    """The rules of one root folder. Zero keeps everything of a kind; ages are in days, and may be fractions."""
-
-    jobs_days: float = 0.0
-    jobs: int = 0
-    jobs_bytes: int = 0
-    notice_days: float = 7.0
-    """Time between the note on a job that a rule will remove it, and its removal."""
-    deleted_days: float = 1.0
-    """Time in which a job that a user has deleted can be restored."""
-    parts_days: float = 30.0
-    logs_days: float = 30.0
-    steps_days: float = 90.0
-    steps: int = 100_000
-    snapshots_days: float = 7.0
-    asset_versions: int = 0
-    assets_days: float = 0.0
-    uploads_days: float = 0.0
-    uploads_bytes: int = 0
-    blobs_days: float = 0.0
-    blobs_bytes: int = 0
+_PREFIX: Final = "keep_"
 
 
-class KeepSettings(BaseModel):
-    """The settings of a service that applies rules of retention (docs/operating.md)."""
+class Rules(BaseModel):
+    """The rules of one root folder, which are settings of the service that applies them (docs/operating.md).
+
+    Zero keeps everything of a kind; ages are in days, and may be fractions.
+    """
 
     keep_jobs_days: float = Field(default=0.0, ge=0)
     """Days that a job's folder is kept after the job has ended; 0: for ever. A week before it goes, the job says so."""
@@ -69,7 +60,16 @@ class KeepSettings(BaseModel):
     keep_blobs_bytes: int = Field(default=0, ge=0)
     """Bytes that the files of the default datastore may have, by the rule of `keep_uploads_bytes`; 0: any number."""
 
-    @property
-    def rules(self) -> Rules:
-        fields = Rules.__struct_fields__
-        return Rules(**{name: getattr(self, f"keep_{name}") for name in fields})
+
+def to_record(rules: Rules) -> dict[str, RuleValue]:
+    """Return the rules as files and answers have them."""
+    return {name.removeprefix(_PREFIX): getattr(rules, name) for name in Rules.model_fields}
+
+
+def from_record(record: Mapping[str, RuleValue]) -> Rules:
+    """Return the rules of a record, which may be another release's: what it lacks is as by default.
+
+    Raises:
+        ValueError: a value can't be one of that rule.
+    """
+    return Rules.model_validate({_PREFIX + name: value for name, value in record.items()})

@@ -7,8 +7,6 @@ from pathlib import Path
 from threading import Lock
 from typing import Final
 
-import msgspec
-
 from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.answers.retention import ClusterUsage, JobUsage
 from parallelrun_core.folder.job_folder import JobFolder
@@ -27,6 +25,7 @@ from parallelrun_core.retention.measuring import Measured, remembered, size_of
 from parallelrun_core.retention.policy import units_of
 from parallelrun_core.retention.report import last_report, sweep_of
 from parallelrun_core.retention.requests import rules_of
+from parallelrun_core.retention.rules import to_record
 from parallelrun_core.store.usage import week_of
 
 _OWNERS: Final = 100_000
@@ -119,6 +118,6 @@ def usage_of(root: Path) -> ClusterUsage:
             )
             for unit in units[:_LARGEST]
         ],
-        rules=msgspec.structs.asdict(rules) if rules is not None else {},
+        rules=to_record(rules) if rules is not None else {},
         last_sweep=sweep_of(last) if last is not None else None,
     )

@@ -44,7 +44,7 @@ from parallelrun_core.retention.measuring import Measured, live_logs_of, parts_o
 from parallelrun_core.retention.policy import DAY_S, LEAST_AGE_S, JobFacts, JobPlan, Unit, plan_jobs, units_of
 from parallelrun_core.retention.references import References
 from parallelrun_core.retention.report import SweepReport, write_report
-from parallelrun_core.retention.rules import Rules
+from parallelrun_core.retention.rules import Rules, to_record
 from parallelrun_core.retention.trash import discard, list_set_aside, name_of, put_back, set_aside
 from parallelrun_core.service import failpoints
 from parallelrun_core.service.telemetry import logger
@@ -216,12 +216,12 @@ class Sweeper:
             **{kind: (len(paths), sum(map(size_of_any, paths))) for kind, paths in inventory.by_kind()},
         }
         notices = {notice.unit: notice.removed_at for notice in jobs.notices} | {
-            unit.name: unit.noticed + self.rules.notice_days * DAY_S
+            unit.name: unit.noticed + self.rules.keep_notice_days * DAY_S
             for unit in units_of(facts).values()
             if unit.noticed and unit.name not in jobs.withdrawn and unit not in jobs.remove
         }
         return SweepReport(
-            at=now, rules=self.rules, jobs=going,
+            at=now, rules=to_record(self.rules), jobs=going,
             removed={kind: RemovedKind(count=count, bytes=size) for kind, (count, size) in removed.items() if count},
             notices=notices, references=dict(jobs.references), problem=jobs.problem, is_applied=is_applied,
         )  # fmt: skip

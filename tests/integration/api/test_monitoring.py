@@ -21,7 +21,6 @@ from parallelrun_core.answers.retention import RemovedKind
 from parallelrun_core.hosting.storage_metrics import StorageCollector
 from parallelrun_core.layout import retention_of
 from parallelrun_core.retention.report import SweepReport, write_report
-from parallelrun_core.retention.rules import Rules
 from parallelrun_core.storage.objects.meters import RequestCounts
 from parallelrun_core.store.nodes import NodeInfo, NodeRegistry
 from parallelrun_core.wire.states import NodeState
@@ -58,7 +57,7 @@ def rules() -> list[dict[str, Any]]:
 
 def test_every_name_and_label_that_is_asked_for_is_told(api: httpx.Client, redis: Redis, root: Path) -> None:
     retention_of(root).mkdir(exist_ok=True)
-    write_report(root, SweepReport(at=1.0, rules=Rules(), removed={"jobs": RemovedKind(count=1, bytes=2)}))
+    write_report(root, SweepReport(at=1.0, rules={}, removed={"jobs": RemovedKind(count=1, bytes=2)}))
     NodeRegistry(redis).beat(a_node(), lease_ms=60_000)
     api.get("/v1/jobs")
     stores = CollectorRegistry()

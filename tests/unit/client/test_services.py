@@ -17,7 +17,7 @@ from parallelrun_agent.settings import AgentSettings
 from parallelrun_api.settings import ApiSettings
 from parallelrun_concatenator.settings import ConcatenatorSettings
 from parallelrun_core.hosting.settings import ServiceSettings
-from parallelrun_core.retention.rules import KeepSettings
+from parallelrun_core.retention.rules import Rules
 from parallelrun_core.storage.path_rule import EVERYWHERE
 from parallelrun_core.store.roles import Role
 from parallelrun_master.settings import MasterSettings
@@ -69,7 +69,7 @@ def test_each_setting_of_a_service_is_the_users_or_that_of_the_cluster_itself() 
     settings = {name for service in services for name in service.model_fields}
     passed_on = {name for name in settings if is_passed_on(f"PARALLELRUN_{name.upper()}")}
 
-    assert passed_on >= {*KeepSettings.model_fields, "disk_floor_bytes", "sweep_minutes", "visibility", "stage_bytes"}
+    assert passed_on >= {*Rules.model_fields, "disk_floor_bytes", "sweep_minutes", "visibility", "stage_bytes"}
     assert "node_alone_seconds" in passed_on
     assert settings - passed_on == OF_THE_CLUSTER
 

@@ -18,6 +18,7 @@ from parallelrun_core.folder.records import Parent, Reopening
 from parallelrun_core.layout import code_store, finished_steps, jobs_of, uploads_of
 from parallelrun_core.pipelines.finished import FinishedStep, add_finished
 from parallelrun_core.retention.marks import Marks
+from parallelrun_core.retention.policy import JobFacts
 from parallelrun_core.retention.report import last_report
 from parallelrun_core.retention.rules import Rules
 from parallelrun_core.retention.sizes import usage_of
@@ -74,7 +75,7 @@ def test_retention_strips_completed_jobs_of_parts_and_live_logs_only(root: Root)
 
 
 def test_retention_notes_on_a_job_a_week_before_that_a_rule_removes_it(root: Root) -> None:
-    rules = Rules(jobs_days=30)
+    rules = Rules(keep_jobs_days=30)
     job = root.job()
     root.pass_days(22)
     root.sweep(rules)
@@ -96,13 +97,15 @@ def test_retention_notes_on_a_job_a_week_before_that_a_rule_removes_it(root: Roo
 def test_retention_takes_a_notice_back_when_the_rule_is_gone(root: Root) -> None:
     job = root.job()
     root.pass_days(40)
-    root.sweep(Rules(jobs_days=30))
+    root.sweep(Rules(keep_jobs_days=30))
     assert Marks(root.folder(job)).notice is not None
     root.sweep(Rules())
     assert Marks(root.folder(job)).notice is None
 
 
-@pytest.mark.parametrize("rules", [Rules(jobs=5, notice_days=0), Rules(jobs_bytes=12_000, notice_days=0)])
+@pytest.mark.parametrize(
+    "rules", [Rules(keep_jobs=5, keep_notice_days=0), Rules(keep_jobs_bytes=12_000, keep_notice_days=0)]
+)
 def test_retention_by_number_and_bytes_removes_the_oldest(root: Root, rules: Rules) -> None:
     for _ in range(10):
         root.job()
@@ -130,7 +133,7 @@ def test_retention_keeps_what_something_refers_to(root: Root) -> None:
     schedule = root.path / "schedules" / "daily"
     schedule.mkdir(parents=True)
     (schedule / "revision.1.json").write_text(json.dumps({"inputs": str(root.folder(scheduled).outputs)}))
-    rules = Rules(jobs_days=30, notice_days=0)
+    rules = Rules(keep_jobs_days=30, keep_notice_days=0)
     root.sweep(rules)
     report = root.sweep(rules)
     assert report.jobs == [free]
@@ -181,7 +184,7 @@ def test_retention_puts_back_a_snapshot_that_was_submitted_again_meanwhile(root:
 def test_retention_puts_back_a_job_that_was_reopened_or_named_meanwhile(root: Root) -> None:
     reopened, named, going = root.job(), root.job(), root.job()
     root.pass_days(40)
-    rules = Rules(jobs_days=30, notice_days=0)
+    rules = Rules(keep_jobs_days=30, keep_notice_days=0)
 
     def meanwhile(_: float) -> None:
         aside = jobs_of(root.path) / f".removed-{reopened}"
@@ -222,7 +225,7 @@ def test_retention_removes_uploads_by_a_rule_only_and_never_those_that_are_named
     Catalog(root.path).add("data", "mine", {"type": "uri_file", "path": str(folder / "named.txt")})
     root.sweep(Rules())
     assert len(list(folder.iterdir())) == 3
-    root.sweep(Rules(uploads_days=30))
+    root.sweep(Rules(keep_uploads_days=30))
     assert {path.name for path in folder.iterdir()} == {"named.txt", "new.txt"}
 
 
@@ -235,7 +238,7 @@ def test_retention_keeps_the_latest_labelled_and_named_versions_of_assets(root: 
     root.now = catalog.get("data", "rows", "6").created + DAY_S
     root.sweep(Rules())
     assert len(catalog.versions("data", "rows")) == 6
-    root.sweep(Rules(asset_versions=2))
+    root.sweep(Rules(keep_asset_versions=2))
     assert {asset.version for asset in catalog.versions("data", "rows")} == {"1", "2", "5", "6"}
 
 
@@ -269,13 +272,23 @@ def test_usage_says_what_takes_the_room(root: Root) -> None:
     assert usage.bytes["jobs"] > 200_000
     assert usage.jobs == 2
 
+    root.sweep(Rules())
+    memory = root.path / "retention" / "measured.json"
+    remembered = json.loads(memory.read_text())
+    for facts in remembered["jobs"]:
+        facts[JobFacts.__struct_fields__.index("bytes")] = 5
+    memory.write_text(json.dumps(remembered))
+    assert usage_of(root.path).bytes["jobs"] == 10
+    memory.write_text(json.dumps({**remembered, "facts": remembered["facts"][:-1]}))
+    assert usage_of(root.path).bytes["jobs"] == usage.bytes["jobs"], "a release with other facts measures again"
+
 
 SWEEP = """
 import sys
 from pathlib import Path
 from parallelrun_core.retention.rules import Rules
 from parallelrun_core.retention.sweep import Sweeper
-rules = Rules(jobs_days=30, notice_days=float(sys.argv[3]))
+rules = Rules(keep_jobs_days=30, keep_notice_days=float(sys.argv[3]))
 Sweeper(Path(sys.argv[1]), rules, clock=lambda: float(sys.argv[2]), settle_s=0.0).run()
 """
 
