@@ -129,7 +129,7 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
         Step("parallelrun_agent.environments.job_python:build_command", stand_ins.building_carelessly("unpack")),
     ),
     # What an agent leaves out of its workers' variables.
-    "worker.variables": (Step("parallelrun_agent.workers.plans:without_installers_secrets", dict),),
+    "worker.variables": (Step("parallelrun_agent.workers.inherited:without_installers_secrets", dict),),
     # That the path of a command's input is no part of a program.
     "command.words": (
         Step("parallelrun_core.spec.shell_words:_Words._refusing_place", always("")),
