@@ -20,8 +20,7 @@ from parallelrun_core.storage.interface import Page
 from parallelrun_core.wire.message import decode, paths_of
 from parallelrun_core.wire.outcome import ErrorCategory, Failure, Outcome
 from parallelrun_core.wire.progress import Progress
-from parallelrun_master.planning.cutting import Cut
-from parallelrun_master.planning.sized_cutting import cut_in_sizes
+from parallelrun_master.planning.cutting import Cut, cut_in_sizes
 from parallelrun_master.publishing.scheduling import Scheduler
 from parallelrun_master.publishing.sizing import MOST_AHEAD, Sizing
 from tests.unit.core.factories import outcome

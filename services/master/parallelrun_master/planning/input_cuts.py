@@ -36,12 +36,11 @@ from parallelrun_core.wire.message import (
 )
 from parallelrun_master.planning.amount import TableAmount
 from parallelrun_master.planning.column_check import check_columns, freeze_columns
-from parallelrun_master.planning.cutting import Cut, Encode, by_keys, cut, without_known
+from parallelrun_master.planning.cutting import Cut, Encode, Sizes, by_keys, cut, cut_in_sizes, without_known
 from parallelrun_master.planning.formats import format_of
 from parallelrun_master.planning.leftover_warnings import leftover_warnings
 from parallelrun_master.planning.seen_files import SeenFiles
 from parallelrun_master.planning.shuffling import PIECE_BYTES, OnProgress, Shuffle, read_groups, rows_of, warnings_of
-from parallelrun_master.planning.sized_cutting import Sizes, cut_in_sizes
 from parallelrun_master.planning.sources import Sources, paths_in
 from parallelrun_master.planning.table_cutting import TableCutter
 from parallelrun_master.planning.versions import Versions
