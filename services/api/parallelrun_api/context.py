@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Annotated, Final, cast
+from typing import Annotated, cast
 
 import msgspec
 from anyio import CapacityLimiter
@@ -55,11 +56,6 @@ from parallelrun_core.store.provisioning import Provisioning
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.usage import UsageStore
 from parallelrun_core.wire.states import TERMINAL
-
-_READS: Final = frozenset({"check_nodes", "make_sign_in_code"})
-"""Routes that change nothing, though their method is another one than GET."""
-_OF_DELETED: Final = frozenset({"restore", "delete"})
-"""Routes of a job that also serve one that was deleted: all others answer that it is not there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,16 +231,23 @@ async def _context_of(request: Request) -> Context:  # a plain function would be
 Ctx = Annotated[Context, Depends(_context_of)]
 
 
-async def check_access(request: Request, context: Ctx) -> None:
-    """Make sure that the person of a request may make it, and that the job it is about was not deleted.
+def access_check(
+    *, is_read: bool = False, makes_own: bool = False, serves_deleted: bool = False
+) -> Callable[..., Awaitable[None]]:
+    """Return what makes sure that the person of a request may make it, and that the job it is about was not deleted.
 
-    Raises:
-        NotAllowed: they may not.
-        NotFound: it is somebody else's, and people see only their own; or it was deleted.
+    Args:
+        is_read: its route changes nothing, though the method is another one than GET.
+        makes_own: its route makes something of one's own out of what the request is about, which stays as it is.
+        serves_deleted: its route also serves a job that was deleted, of which all others say that it is not there.
     """
-    route_name = getattr(request.scope.get("route"), "name", "")
-    makes_own = request.url.path.endswith(":invoke") or route_name == "put_asset"
-    subject = subject_of(request.path_params)
-    await context.access.check(request.method, subject, is_read=route_name in _READS, makes_own=makes_own)
-    if subject is not None and subject.noun == "job" and route_name not in _OF_DELETED:
-        await run_sync(context.access.check_job_kept, subject.name)
+
+    async def check(request: Request, context: Ctx) -> None:
+        """Raises NotAllowed: they may not; NotFound: it is somebody else's, and people see only their own; or it was
+        deleted."""
+        subject = subject_of(request.path_params)
+        await context.access.check(request.method, subject, is_read=is_read, makes_own=makes_own)
+        if subject is not None and subject.noun == "job" and not serves_deleted:
+            await run_sync(context.access.check_job_kept, subject.name)
+
+    return check

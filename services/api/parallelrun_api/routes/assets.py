@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 from anyio.to_thread import run_sync
 from fastapi import Path, Query, Request, Response
 
-from parallelrun_api.context import Context, Ctx
+from parallelrun_api.context import Context, Ctx, access_check
 from parallelrun_api.http.answers import json_answer, no_content
 from parallelrun_api.http.paging import DEFAULT_LIMIT, Limit, PageToken, page_answer
 from parallelrun_api.models import Kind, LabelRequest
@@ -116,6 +116,7 @@ async def create_asset(kind: KindOf, asset: Name, request: Request, context: Ctx
     "It was made before, with the same content. What is said of it is said anew.",
     others={201: {"model": Asset, "description": "It is made, durably."}},
     openapi_extra=_BODY,
+    access=access_check(makes_own=True),
 )
 async def put_asset(kind: KindOf, asset: Name, version: Version, request: Request, context: Ctx) -> Response:
     """Make a version of this name. A version never changes: one that is there with another content is left as it is,

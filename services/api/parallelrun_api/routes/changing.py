@@ -8,7 +8,7 @@ import msgspec
 from fastapi import Request, Response
 from pydantic import Field, StringConstraints, model_validator
 
-from parallelrun_api.context import Ctx
+from parallelrun_api.context import Ctx, access_check
 from parallelrun_api.http.answers import json_answer, no_content
 from parallelrun_api.models import Asked
 from parallelrun_api.routes.responses import JobId
@@ -145,8 +145,9 @@ def archive(job_id: JobId, context: Ctx) -> Response:
 
 
 @router.operation(
-    "POST /jobs/{job_id:job}:restore", "Restore a job", Job, (403, 404, 409), "It is neither archived nor deleted."
-)
+    "POST /jobs/{job_id:job}:restore", "Restore a job", Job, (403, 404, 409), "It is neither archived nor deleted.",
+    access=access_check(serves_deleted=True),
+)  # fmt: skip
 def restore(job_id: JobId, context: Ctx) -> Response:
     """Take back that a job was archived or deleted; a deleted one can be restored for a day, or as long as the operator
     has set."""
@@ -154,7 +155,10 @@ def restore(job_id: JobId, context: Ctx) -> Response:
     return json_answer(context.jobs.get(job_id))
 
 
-@router.operation("DELETE /jobs/{job_id:job}", "Delete a job", None, (403, 404, 409), "It is deleted.")
+@router.operation(
+    "DELETE /jobs/{job_id:job}", "Delete a job", None, (403, 404, 409), "It is deleted.",
+    access=access_check(serves_deleted=True),
+)  # fmt: skip
 def delete(job_id: JobId, context: Ctx) -> Response:
     """Delete a job that has ended, with its outputs, results and reports; of a pipeline, with the jobs of its steps.
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 from anyio.to_thread import run_sync
 from fastapi import Path, Query, Request, Response
 
-from parallelrun_api.context import Ctx
+from parallelrun_api.context import Ctx, access_check
 from parallelrun_api.http.answers import json_answer, no_content
 from parallelrun_api.routes.definition_routes import DefinitionRoutes
 from parallelrun_api.routes.responses import TraceParent, created, document_body, zip_form
@@ -81,6 +81,7 @@ DefinitionRoutes(
     (400, 403, 404, 409, 413, 415, 429),
     "The job is accepted, durably.",
     status=202,
+    access=access_check(makes_own=True),
     openapi_extra=document_body(_INVOCATION, "What is given: data, and settings other than the deployment's."),
 )
 async def invoke_batch_endpoint(

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import Path, Request, Response
 from pydantic import Field
 
-from parallelrun_api.context import Context, Ctx
+from parallelrun_api.context import Context, Ctx, access_check
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.models import Asked
 from parallelrun_api.people.access import Subject
@@ -49,6 +49,7 @@ def list_nodes(context: Ctx) -> Response:
     (400, 403),
     "They were asked. Each that has answered shows it as its `check`, for a minute.",
     status=202,
+    access=access_check(is_read=True),
 )
 def check_nodes(context: Ctx, request: CheckRequest | None = None) -> Response:
     """Let each node find out what `parallelrun doctor` says of the machine that it runs on, and whether it can read

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Final, TypeVar
 
 from fastapi import Depends, Request, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from parallelrun_api.context import check_access, context_of
+from parallelrun_api.context import access_check, context_of
 from parallelrun_api.http.lazy_fastapi import LazyRoute
 from parallelrun_api.routes.responses import problems
 from parallelrun_core.answers.answer import Answer
 
+_Access = Callable[..., Awaitable[None]]
+_CHECK: Final = access_check()
 _Endpoint = TypeVar("_Endpoint", bound=Callable[..., Any])
 _Arguments = Callable[[Request], dict[str, Any]]
 
@@ -29,7 +31,8 @@ class Operations:
     def __init__(self, tag: str, prefix: str = "/v1", *, is_open: bool = False) -> None:
         self.routes: list[LazyRoute] = []
         self._prefix = prefix
-        self._shared = {"tags": [tag], "dependencies": [] if is_open else [Depends(check_access)]}
+        self._is_open = is_open
+        self._tag = tag
 
     def operation(
         self,
@@ -52,7 +55,7 @@ class Operations:
             result: what its usual answer says.
             status: that of its usual answer; of a deletion without an answer it is 204.
             others: its answers beside the usual one and the problems, by status.
-            options: of FastAPI's routes.
+            options: those of `route`.
         """
         if answer is None:
             options.setdefault("response_class", Response)
@@ -67,32 +70,34 @@ class Operations:
         )
 
     def route(
-        self, route: str, *, arguments: _Arguments | None = None, **options: Any
+        self, route: str, *, access: _Access = _CHECK, arguments: _Arguments | None = None, **options: Any
     ) -> Callable[[_Endpoint], _Endpoint]:
         """Return a decorator that adds a function as one operation, all of which is said by the options.
 
         Args:
             route: its method and path, as `GET /nodes`.
+            access: what `access_check` returns for it, if its method alone doesn't say who may call it.
             arguments: reads from a request what the function takes beside `request` and `context`, in place of FastAPI,
                 which takes 1 ms of CPU for each request.
             options: of FastAPI's routes.
         """
         method, path = route.split()
+        shared = {"tags": [self._tag], "dependencies": [] if self._is_open else [Depends(access)]}
 
         def add(endpoint: _Endpoint) -> _Endpoint:
-            direct = _direct(endpoint, arguments) if arguments is not None else None
-            options_of_route = {**self._shared, **options}
+            direct = _direct(endpoint, arguments, access) if arguments is not None else None
+            options_of_route = {**shared, **options}
             self.routes.append(LazyRoute(method, self._prefix + path, endpoint, options_of_route, direct=direct))
             return endpoint
 
         return add
 
 
-def _direct(endpoint: Callable[..., Any], arguments: _Arguments) -> ASGIApp:
+def _direct(endpoint: Callable[..., Any], arguments: _Arguments, access: _Access) -> ASGIApp:
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive, send)
         context = context_of(request)
-        await check_access(request, context)
+        await access(request, context)
         response = await endpoint(request, context, **arguments(request))
         await response(scope, receive, send)
 
