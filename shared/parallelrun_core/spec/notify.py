@@ -1,4 +1,4 @@
-"""Who is told of the end of a job: its `notify`, the webhook that is called."""
+"""The field `notify` of a job, the webhook that is called when it has ended, and all fields that say who is told."""
 
 from __future__ import annotations
 
