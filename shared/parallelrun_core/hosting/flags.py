@@ -1,4 +1,4 @@
-"""Where an operator says settings: the environment, and the flags of a command.
+"""The environment and the flags of a command, where an operator says settings.
 
 The field `lease_seconds` of a model is the variable `PREFIX_LEASE_SECONDS` and the flag `--lease-seconds`. Their values
 are texts, of which the model makes what it wants.

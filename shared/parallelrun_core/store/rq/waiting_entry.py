@@ -1,4 +1,4 @@
-"""Whether an entry waits in a queue, as something to wait for beside other events."""
+"""Tells whether an entry waits in a queue, as something to wait for beside other events."""
 
 from __future__ import annotations
 
