@@ -50,7 +50,7 @@ KINDS = {
     "a type of asset": ["parallelrun_core/assets/kinds/poem.py"],
     _SECRETS: ["parallelrun_core/service/secret_sources/moon.py"],
     "what the adviser finds": ["parallelrun_core/adviser/findings/moon.py"],
-    "a kind of trigger of schedules": ["parallelrun_core/schedules/triggers/spring_tide.py"],
+    "a kind of trigger of schedules, whose times are known ahead": ["parallelrun_core/schedules/triggers/spring_tide.py"],
     "a destination of ends of jobs, such as e-mail": ["parallelrun_master/destinations/bell.py"],
     "what `parallelrun doctor` checks": ["parallelrun/doctor/moon.py", "parallelrun_core/checks/orbit.py"],
 }
@@ -288,7 +288,7 @@ def test_a_type_of_asset_is_made_shown_and_named(
 def test_a_kind_of_trigger_is_defined_due_told_in_words_and_known_to_azure_clients(
     dropped: Callable[[str], Copy], tmp_path: Path, redis: Redis, redis_url: str
 ) -> None:
-    copy = dropped("a kind of trigger of schedules")
+    copy = dropped("a kind of trigger of schedules, whose times are known ahead")
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "main.py").write_text(ENTRY_SCRIPT)
     (tmp_path / "one.txt").touch()

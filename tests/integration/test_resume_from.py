@@ -11,9 +11,9 @@ from collections.abc import Iterator
 import pytest
 
 from parallelrun import Client, Conflict, InvalidRequest
+from parallelrun_core.figures import counted
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.folder.manifest import read_manifest
-from parallelrun_core.plurals import counted
 from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
 

@@ -130,7 +130,7 @@ def verify(root: Root, form: FormatOption = OutputFormat.TABLE) -> None:
 
     from parallelrun_core.backup.copying import data_of
     from parallelrun_core.backup.verifying import Verification
-    from parallelrun_core.plurals import counted
+    from parallelrun_core.figures import counted
 
     verified = Verification(data_of(root)).run()
     if form is OutputFormat.TABLE:

@@ -110,7 +110,7 @@ def _say_what_is_next(cluster: BackgroundCluster) -> None:
 def _ask_for_nodes(cluster: BackgroundCluster, nodes: int) -> None:
     from parallelrun.client import Client
     from parallelrun.embedded.background import add_nodes
-    from parallelrun_core.plurals import counted
+    from parallelrun_core.figures import counted
 
     if nodes < cluster.nodes:
         say(f"note: --nodes: nodes are only added, and it has {cluster.nodes}; for fewer, `parallelrun down` first.")

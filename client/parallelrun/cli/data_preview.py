@@ -79,7 +79,7 @@ def _step(text: str) -> dict[str, Any] | None:
 
 
 def _lines(input_preview: InputPreview) -> Iterator[str]:
-    from parallelrun_core.plurals import counted
+    from parallelrun_core.figures import counted
 
     least = "" if input_preview.is_complete else "at least "
     mini_batches = counted(input_preview.mini_batches, "mini-batch")
@@ -97,7 +97,7 @@ def _lines(input_preview: InputPreview) -> Iterator[str]:
 
 
 def _table_lines(input_preview: InputPreview) -> Iterator[str]:
-    from parallelrun_core.plurals import counted
+    from parallelrun_core.figures import counted
 
     for label, counts in (("encoding", input_preview.encodings), ("compression", input_preview.compressions)):
         if counts:

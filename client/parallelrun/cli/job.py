@@ -82,7 +82,7 @@ def create(
 def _what_is_taken_over(created: Job, earlier: str) -> str:
     if created.steps:
         return f"steps that are equal to those that {earlier} has finished are taken over as they begin"
-    from parallelrun_core.plurals import counted
+    from parallelrun_core.figures import counted
 
     return f"took over {counted(created.progress.resumed, 'mini-batch')} from {earlier}"
 

@@ -101,7 +101,7 @@ def forget(
 
     When it is resumed, it asks for them again. What other jobs have taken over stays with them.
     """
-    from parallelrun_core.plurals import counted
+    from parallelrun_core.figures import counted
 
     if everything == (key is not None):
         raise typer.BadParameter("name the --key of an answer, or --all", param_hint="--key")

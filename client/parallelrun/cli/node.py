@@ -40,7 +40,7 @@ def drain(
     token: Token = "",
 ) -> None:
     """Let nodes finish what they run, then end. What they have not begun goes back to the queue."""
-    from parallelrun_core.plurals import counted
+    from parallelrun_core.figures import counted
 
     refusals = RefusedNames(names)
     with connect(url, token) as client:

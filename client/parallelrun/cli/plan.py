@@ -128,8 +128,7 @@ def _tried(reading: Reading, workers: int, seconds: float) -> Trial:
 
 
 def _lines(plan: JobPlan, trial: Trial | None) -> Iterator[str]:
-    from parallelrun_core.figures import duration
-    from parallelrun_core.plurals import counted
+    from parallelrun_core.figures import counted, duration
 
     extent = plan.extent
     least = "" if extent.is_complete else "at least "

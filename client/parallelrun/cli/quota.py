@@ -67,7 +67,7 @@ def set_quota(
 
 def _in_words(limits: Quota) -> str:
     """Return what somebody may have, in one line."""
-    from parallelrun_core.plurals import counted
+    from parallelrun_core.figures import counted
 
     parts = (
         (limits.jobs, "job", ""),

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Final
 
 from parallelrun_core.errors import InvalidInput, Unavailable
+from parallelrun_core.figures import counted
 from parallelrun_core.intake.reading import Reading
 from parallelrun_core.mltable.plan import plan_inputs
-from parallelrun_core.plurals import counted
 from parallelrun_core.service.children import Child, variables_for
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage.location import is_url

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from parallelrun.progress.text import clean, mini_batches, took
-from parallelrun_core.plurals import counted
+from parallelrun_core.figures import counted
 
 if TYPE_CHECKING:
     from parallelrun_core.answers.jobs import PipelineStep

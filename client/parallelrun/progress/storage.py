@@ -29,7 +29,7 @@ def storage_lines(items: Iterable[StorageRequests]) -> list[str]:
 
 def _line(store: str, items: Sequence[StorageRequests]) -> str:
     from parallelrun.progress.text import size
-    from parallelrun_core.plurals import counted
+    from parallelrun_core.figures import counted
 
     requests, latency_ms = sum(item.requests for item in items), _mean_ms(items)
     text = f"{store}: {counted(requests, 'read')}, {size(sum(item.bytes for item in items))}, {latency_ms:.1f} ms each"

@@ -9,7 +9,7 @@ from typing import Final
 from parallelrun.progress.steps import describe_step
 from parallelrun.progress.text import clean, mini_batches, took
 from parallelrun_core.answers.jobs import Job, PipelineStep
-from parallelrun_core.plurals import counted
+from parallelrun_core.figures import counted
 from parallelrun_core.wire.ending import how_completed, what_failed, what_is_short
 from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.progress import Progress

@@ -102,7 +102,7 @@ def provisioning(progress: Progress) -> str:
 
 def pace(progress: Progress, *, items_per_s: float | None, left_s: float | None) -> list[str]:
     """Return how many items, how fast, and how long it will still take, as far as that is known."""
-    from parallelrun_core.plurals import counted  # here, so that help is printed without it
+    from parallelrun_core.figures import counted  # here, so that help is printed without it
 
     items = progress.items_decided
     total = f"/{progress.items_found:,}{'' if progress.knows_items else '+'}"

@@ -10,7 +10,7 @@ from parallelrun.progress.steps import describe_step
 from parallelrun.progress.summary import headline, is_clean
 from parallelrun.report.charts import per_second, seconds, share
 from parallelrun.report.facts import Facts
-from parallelrun_core.plurals import counted
+from parallelrun_core.figures import counted
 
 if TYPE_CHECKING:
     from parallelrun_core.adviser.advice import AdviceFinding

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from parallelrun_concatenator.output import BlockWriter
 from parallelrun_concatenator.parts import PartFiles
 from parallelrun_concatenator.segments import Segment
-from parallelrun_core.plurals import counted
+from parallelrun_core.figures import counted
 
 _LENGTH = struct.Struct("<I")
 _RETURN = "\ud800"

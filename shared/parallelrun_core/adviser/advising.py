@@ -11,8 +11,7 @@ from parallelrun_core.adviser.findings.case import Case
 from parallelrun_core.adviser.findings.waits import LIMIT_BINDS
 from parallelrun_core.adviser.replay import lower_bound
 from parallelrun_core.adviser.schedule import TrySchedule
-from parallelrun_core.figures import duration, percent
-from parallelrun_core.plurals import counted
+from parallelrun_core.figures import counted, duration, percent
 
 _ORDER = {"risk": 0, "time": 1, "cost": 2}
 _SMALL_S = 1.0

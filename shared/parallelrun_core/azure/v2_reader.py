@@ -17,6 +17,7 @@ from parallelrun_core.azure.scope import Fields, PipelineScope
 from parallelrun_core.azure.v2_models import Identity, Resources
 from parallelrun_core.names.computes import NOTE
 from parallelrun_core.spec.expressions import same_name
+from parallelrun_core.spec.fields import MAX_JOB_NAME
 
 HINTS: Final = {
     "environment_variables": 'each value is a string: NAME: "1"',
@@ -205,7 +206,7 @@ def merged(
 
 
 def label(name: Any) -> str:
-    return re.sub(r"[^A-Za-z0-9 ._-]", "_", str(name or "job"))[:128].lstrip(" ._-") or "job"
+    return re.sub(r"[^A-Za-z0-9 ._-]", "_", str(name or "job"))[:MAX_JOB_NAME].lstrip(" ._-") or "job"
 
 
 def note_placing(values: Mapping[str, Any], location: DocumentLocation, findings: Findings) -> None:

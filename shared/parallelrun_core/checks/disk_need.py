@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from parallelrun_core.plurals import counted
+from parallelrun_core.figures import counted
 
 AHEAD: Final = 3
 """Mini-batches that may be on a node's disk for each worker: the one that runs, and the next ones."""

@@ -24,6 +24,9 @@ from parallelrun_core.storage.location import datastore_of
 from parallelrun_core.storage.supported import supported_path
 
 MAX_PATH: Final = 4096
+MAX_JOB_NAME: Final = 128
+JobName = Annotated[str, Field(pattern=rf"^[A-Za-z0-9][A-Za-z0-9 ._-]{{0,{MAX_JOB_NAME - 1}}}$")]
+"""A label for people. Records of accepted jobs are checked against it, too."""
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 FORBIDDEN_IN_FILE_NAME: Final = frozenset('~"#%&*:<>?/\\{|}')
 _MAX_NAME_BYTES: Final = 255

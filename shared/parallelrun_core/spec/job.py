@@ -34,6 +34,7 @@ from parallelrun_core.spec.fields import (
     AnyInput,
     Budget,
     Input,
+    JobName,
     MiniBatchSize,
     MiniBatchSizeField,
     Output,
@@ -61,7 +62,7 @@ Moved = TypeVar("Moved", Input, Output)
 class JobSpec(Strict):
     """A parallel job."""
 
-    name: str = Field(default="job", pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,127}$")
+    name: JobName = "job"
     """A label for people."""
     description: str = Field(default="", max_length=4096)
     """For people."""

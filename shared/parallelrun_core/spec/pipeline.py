@@ -14,7 +14,7 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.problems import validated
-from parallelrun_core.spec.fields import AnyInput, Output
+from parallelrun_core.spec.fields import AnyInput, JobName, Output
 from parallelrun_core.spec.job import JobSpec
 from parallelrun_core.spec.later_inputs import CarriedInput, Deferred, PipelineInput, StepInput, StepName, StepOutput
 from parallelrun_core.spec.notify import Notify, plain_notify
@@ -117,7 +117,7 @@ class PipelineSpec(Deferred):
     """A pipeline, with all expressions resolved but the paths of what its steps are going to write."""
 
     type: Literal["pipeline"] = "pipeline"
-    name: str = Field(default="pipeline", pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,127}$")
+    name: JobName = "pipeline"
     """A label for people."""
     description: str = Field(default="", max_length=4096)
     """For people."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from parallelrun_core.plurals import counted
+from parallelrun_core.figures import counted
 from parallelrun_core.spec.job import JobSpec
 
 PAUSES_S: Final[tuple[float, ...]] = (0.0,)

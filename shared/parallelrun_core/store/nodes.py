@@ -12,7 +12,7 @@ from redis import Redis
 
 from parallelrun_core.answers.nodes import NodeCheck, NodeGpu, NodePressure
 from parallelrun_core.errors import NotFound, Unavailable
-from parallelrun_core.plurals import counted
+from parallelrun_core.figures import counted
 from parallelrun_core.store import keys
 from parallelrun_core.store.scripts import script
 from parallelrun_core.wire.at_work import NodeWork

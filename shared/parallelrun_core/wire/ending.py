@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from parallelrun_core.plurals import counted
+from parallelrun_core.figures import counted
 from parallelrun_core.wire.error_kinds import in_words
 from parallelrun_core.wire.progress import Progress
 

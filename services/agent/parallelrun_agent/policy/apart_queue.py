@@ -31,7 +31,7 @@ class ApartQueue:
 
     def __init__(self, spec: JobSpec, limit: int) -> None:
         self.can_isolate = spec.on_failure == "isolate" and spec.mini_batches_in_flight == 1
-        """Otherwise, who has killed a worker?"""
+        """False also with several in flight, as nobody knows which of them killed a worker."""
         self.can_retry_items = self.can_isolate
         """False: all items of a mini-batch are run again when a user has some of them tried again."""
         self.waiting: list[Assignment] = []

@@ -17,9 +17,9 @@ from parallelrun_core.documents.codecs import FieldsCodec
 from parallelrun_core.documents.collection import Definitions
 from parallelrun_core.documents.file_store import FileStore
 from parallelrun_core.errors import Conflict, CorruptLog, NewerSchema, NotFound, ParallelRunError
+from parallelrun_core.figures import counted
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.lru_cache import LruCache
-from parallelrun_core.plurals import counted
 from parallelrun_core.retention.sizes import SizesByOwner
 from parallelrun_core.service import failpoints
 from parallelrun_core.store.connection import CONNECTION_ERRORS, Redis

@@ -10,8 +10,8 @@ from parallelrun_core.computes import images
 from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.computes.images import has_image
 from parallelrun_core.computes.selection import computes_in
+from parallelrun_core.figures import counted
 from parallelrun_core.names import computes as names
-from parallelrun_core.plurals import counted
 from parallelrun_core.store.nodes import NodeInfo, NodeRegistry, fewer_workers
 
 

@@ -12,8 +12,7 @@ from typing import Final
 from parallelrun_api.people.person import Person
 from parallelrun_api.waiting.situation import Neighbour, Situation
 from parallelrun_core.answers.waiting import RunCondition
-from parallelrun_core.figures import about
-from parallelrun_core.plurals import counted
+from parallelrun_core.figures import about, counted
 from parallelrun_core.wire.states import JobState, NodeState
 
 _PREPARING: Final = {

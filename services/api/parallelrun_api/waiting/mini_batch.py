@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from parallelrun_api.waiting.situation import Situation
 from parallelrun_core.answers.waiting import RunCondition, RunConditionState
-from parallelrun_core.plurals import counted
+from parallelrun_core.figures import counted
 from parallelrun_core.spec.retry_policy import retry_text
 from parallelrun_core.store.job_views import Holding
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from parallelrun_core.plurals import counted
+from parallelrun_core.figures import counted
 from parallelrun_core.store.outcome_stream import MAX_ENTRIES, StreamEntry
 from parallelrun_core.wire.outcome import InitFailure, Outcome
 from parallelrun_master.leader.job_context import JobContext

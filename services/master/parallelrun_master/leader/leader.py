@@ -12,10 +12,10 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from parallelrun_core.errors import Fenced, NewerSchema
+from parallelrun_core.figures import counted
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.folder.takeover import lost_rows
-from parallelrun_core.plurals import counted
 from parallelrun_core.service import failpoints
 from parallelrun_core.service.pacing import Every
 from parallelrun_core.store.connection import CONNECTION_ERRORS

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.plurals import counted
+from parallelrun_core.figures import counted
 from parallelrun_core.service import failpoints
 from parallelrun_core.storage.objects.trouble import StoreAway
 from parallelrun_core.store.connection import CONNECTION_ERRORS

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from parallelrun_core.errors import CorruptLog
+from parallelrun_core.figures import counted
 from parallelrun_core.folder.costs import budget_usd
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.manifest import Closing, last_closing, read_length
 from parallelrun_core.folder.records import JobRecord, Reopening
-from parallelrun_core.plurals import counted
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.store.connection import Redis
 from parallelrun_core.wire.outcome import LostRows

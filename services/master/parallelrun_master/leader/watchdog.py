@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 
+from parallelrun_core.figures import counted
 from parallelrun_core.folder.manifest import ManifestCursor
-from parallelrun_core.plurals import counted
 from parallelrun_master.leader.job_context import JobContext
 from parallelrun_master.ledger.journals import recover_journals
 from parallelrun_master.policy.contradictions import Counts, StillWatch, Whereabouts, whereabouts

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from parallelrun_core.figures import counted
 from parallelrun_core.folder.engine_log import EngineLog
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobResult
 from parallelrun_core.pipelines.standing import StepStanding
-from parallelrun_core.plurals import counted
 from parallelrun_core.spec.pipeline import PipelineSpec
 from parallelrun_core.untrusted.sanitize import in_one_line
 from parallelrun_core.wire.states import StepState

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from parallelrun_core.plurals import counted
+from parallelrun_core.figures import counted
 from parallelrun_core.wire.message import Piece
 
 _LATER = "whose rows are counted as they are read"

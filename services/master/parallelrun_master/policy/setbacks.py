@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import inf
 from typing import Final, NamedTuple
 
-from parallelrun_core.plurals import counted
+from parallelrun_core.figures import counted
 from parallelrun_core.service.pacing import Backoff
 from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.leasing import LONGEST_PAUSE_MS

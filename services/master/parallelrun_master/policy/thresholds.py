@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from parallelrun_core.plurals import counted
+from parallelrun_core.figures import counted
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.progress import Progress

@@ -6,8 +6,8 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+from parallelrun_core.figures import counted
 from parallelrun_core.layout import Logs
-from parallelrun_core.plurals import counted
 from parallelrun_core.wire import pace
 from parallelrun_core.wire.progress import Progress
 from parallelrun_master.reports.files import append_text

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from parallelrun_core.errors import ParallelRunError
+from parallelrun_core.figures import counted
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.folder.records import JobResult
 from parallelrun_core.layout import Logs
-from parallelrun_core.plurals import counted
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.untrusted.sanitize import in_one_line, indented, visible
 from parallelrun_core.wire.ending import how_completed

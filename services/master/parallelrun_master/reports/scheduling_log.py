@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from math import inf
 
+from parallelrun_core.figures import counted
 from parallelrun_core.folder.engine_log import EngineLog
-from parallelrun_core.plurals import counted
 from parallelrun_core.service.pacing import Every
 from parallelrun_master.planning.amount import TableAmount
 

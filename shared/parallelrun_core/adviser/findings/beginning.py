@@ -8,8 +8,7 @@ import numpy as np
 
 from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.findings.case import Case
-from parallelrun_core.figures import duration
-from parallelrun_core.plurals import counted
+from parallelrun_core.figures import counted, duration
 
 
 def findings_of(case: Case) -> Iterator[AdviceFinding]:

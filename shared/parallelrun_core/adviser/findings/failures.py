@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.evidence import DONE, Ints
 from parallelrun_core.adviser.findings.case import Case
-from parallelrun_core.figures import duration, percent
-from parallelrun_core.plurals import counted
+from parallelrun_core.figures import counted, duration, percent
 
 _MARGIN: Final = 3.0
 """A timeout is to be so many times the longest `run()` that succeeds."""

@@ -10,8 +10,7 @@ from typing import Final
 
 from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.findings.case import Case
-from parallelrun_core.figures import percent
-from parallelrun_core.plurals import counted
+from parallelrun_core.figures import counted, percent
 
 _LOW: Final = 0.50
 _FULL: Final = 0.90

@@ -10,8 +10,7 @@ import numpy as np
 from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.evidence import groups_of
 from parallelrun_core.adviser.findings.case import Case
-from parallelrun_core.figures import duration, percent
-from parallelrun_core.plurals import counted
+from parallelrun_core.figures import counted, duration, percent
 
 _SLOW: Final = 1.5
 """Databricks' and Spark's advice takes 1.5 times a high quantile for skew; nodes are compared by medians, which vary

@@ -15,8 +15,7 @@ from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.evidence import DONE
 from parallelrun_core.adviser.findings.case import Case
 from parallelrun_core.adviser.findings.contention import cpu_per_worker, slowdown
-from parallelrun_core.figures import duration, part_of_a_cpu, percent
-from parallelrun_core.plurals import counted
+from parallelrun_core.figures import counted, duration, part_of_a_cpu, percent
 
 _BUSY: Final = 0.70
 _MEMORY: Final = 0.80

@@ -13,8 +13,7 @@ import numpy as np
 from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.findings.case import Case
 from parallelrun_core.adviser.findings.drift import memory_growth
-from parallelrun_core.figures import percent
-from parallelrun_core.plurals import counted
+from parallelrun_core.figures import counted, percent
 
 _FULL: Final = 0.90
 _WAITS: Final = 0.30

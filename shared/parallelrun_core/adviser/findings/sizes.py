@@ -16,8 +16,7 @@ from parallelrun_core.adviser.evidence import Floats
 from parallelrun_core.adviser.findings.case import Case
 from parallelrun_core.adviser.replay import and_then, joined, split
 from parallelrun_core.adviser.schedule import TrySchedule
-from parallelrun_core.figures import duration, percent
-from parallelrun_core.plurals import counted
+from parallelrun_core.figures import counted, duration, percent
 
 _NEAR_BEST: Final = 0.02
 _FACTORS: Final = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 100, 200, 500, 1000, 2000, 5000, 10_000)

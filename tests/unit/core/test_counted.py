@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from parallelrun_core.plurals import counted
+from parallelrun_core.figures import counted
 
 
 def test_numbers_of_things_have_the_name_that_fits() -> None:
