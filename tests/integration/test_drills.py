@@ -50,7 +50,9 @@ KINDS = {
     "a type of asset": ["parallelrun_core/assets/kinds/poem.py"],
     _SECRETS: ["parallelrun_core/service/secret_sources/moon.py"],
     "what the adviser finds": ["parallelrun_core/adviser/findings/moon.py"],
-    "a kind of trigger of schedules, whose times are known ahead": ["parallelrun_core/schedules/triggers/spring_tide.py"],
+    "a kind of trigger of schedules, whose times are known ahead": [
+        "parallelrun_core/schedules/triggers/spring_tide.py"
+    ],
     "a destination of ends of jobs, such as e-mail": ["parallelrun_master/destinations/bell.py"],
     "what `parallelrun doctor` checks": ["parallelrun/doctor/moon.py", "parallelrun_core/checks/orbit.py"],
 }

@@ -2,6 +2,9 @@
 
 The field `lease_seconds` of a model is the variable `PREFIX_LEASE_SECONDS` and the flag `--lease-seconds`. Their values
 are texts, of which the model makes what it wants.
+
+Every service reads its settings when it starts, by argparse alone: pydantic-settings took 6 to 20 ms and 1 MB more in
+each. It reads what one engine's nodes are given (`provisioner/engines`).
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ self-scheduling."""
 LEAST_S: Final = 0.25
 """But for that, none is made shorter than this."""
 _FEW_TRIES: Final = ((1, LEAST_S), (2, 1.0))
-"""By the seconds that the next mini-batch should take at most: the tries of each worker that are enough to believe so. A
-short one costs little, should it take longer."""
+"""By the seconds that the next mini-batch should take at most: the tries of each worker that are enough to believe so.
+A short one costs little, should it take longer."""
 _AHEAD_S: Final = 1.0
 """How much work each worker has, or waits for it."""
 _LEAST_AHEAD, _MOST_AHEAD = 2, 4
