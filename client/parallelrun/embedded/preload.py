@@ -25,10 +25,10 @@ def preload_of(spec: JobSpec | PipelineSpec) -> str:
 def _of_script(spec: JobSpec) -> list[str]:
     """The packages that the script begins with, as far as a template imports them; what is wrong with it is reported
     later."""
-    path = Path(spec.code, spec.entry_script)
-    if not path.is_file():
-        path = Path(spec.code, *spec.entry_script.split(".")).with_suffix(".py")
     try:
+        path = Path(spec.code, spec.entry_script)
+        if not path.is_file():
+            path = Path(spec.code, *spec.entry_script.split(".")).with_suffix(".py")
         imports = list(leading_imports(path.read_bytes()))
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return []

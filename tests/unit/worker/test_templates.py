@@ -64,6 +64,10 @@ def test_a_module_of_the_user_is_refused_and_others_are_left_to_other_finders(tm
     later.add([str(tmp_path)], ["json", "json.queue"])
     with pytest.raises(UserModule):
         later.add([], ["json", "queue"])
+    early = UserModuleGuard([])
+    assert early.find_spec("six") is None  # as an optional one that isn't installed
+    with pytest.raises(UserModule):
+        early.add([str(tmp_path)], [])
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ class WorkerTemplates:
         for key, template in list(self._running.items()):
             if key.job_id and key.job_id not in jobs:
                 self._end(key)
-            elif not template.is_ready and now >= template.used_at + _READY_WITHIN_S:
+            elif key.entry_script and not template.is_ready and now >= template.used_at + _READY_WITHIN_S:
                 self._give_up(key, "it is not ready in time")
             elif now >= template.used_at + _KEEP_S:
                 self._end(key)

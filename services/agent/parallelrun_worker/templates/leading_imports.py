@@ -58,17 +58,22 @@ class UserModuleGuard:
 
     def __init__(self, folders: Iterable[str]) -> None:
         self._folders = list(folders)
+        self._sought: set[str] = set()
+        """The top-level modules that were looked for, whether they were found or not."""
         self.refused = ""
         """The name of the last module that was refused; empty: none was."""
 
     def add(self, folders: Iterable[str], imported: Iterable[str]) -> None:
-        """Refuse what these folders have a module for, too, of which these modules were imported already.
+        """Refuse what these folders have a module for, too, also of what was imported, or sought in vain, before.
+
+        Args:
+            imported: the modules that were imported while this was no finder yet.
 
         Raises:
             UserModule: one of them is one of the user's.
         """
         self._folders += folders
-        for name in imported:
+        for name in {*imported, *self._sought}:
             if "." not in name:
                 self.find_spec(name)
 
@@ -80,6 +85,8 @@ class UserModuleGuard:
         Raises:
             UserModule: it is one of the user's.
         """
+        if path is None:
+            self._sought.add(name)
         if path is None and name != _ALWAYS_OURS and PathFinder.find_spec(name, self._folders) is not None:
             self.refused = name
             raise UserModule(name)
