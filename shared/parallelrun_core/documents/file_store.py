@@ -13,12 +13,12 @@ import secrets
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Self
 
 from parallelrun_core.documents.store import DocumentExists, DocumentMissing, Stored, VersionMismatch
-from parallelrun_core.durable_files import link_once, replace_durably, sync_folder, write_once
+from parallelrun_core.durable_files import has_no_links, link_once, replace_durably, sync_folder, write_once
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.layout import PRIVATE_FILE, PRIVATE_FOLDER
 
@@ -117,8 +117,15 @@ class FileStore:
             if if_version is not None:
                 self._check(name, if_version)
             if not os.path.lexists(path):
-                with suppress(FileExistsError):  # `create` takes no lock
+                try:
                     write_once(path, data, mode=PRIVATE_FILE)
+                    return True
+                except FileExistsError:  # `create` takes no lock
+                    pass
+                except OSError as error:  # where there are no links, nothing can be created without this lock
+                    if not has_no_links(error):
+                        raise
+                    replace_durably(path, data, mode=PRIVATE_FILE)
                     return True
             replace_durably(path, data, mode=PRIVATE_FILE)
             return False

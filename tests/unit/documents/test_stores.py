@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from collections.abc import Callable
@@ -157,6 +158,18 @@ def test_file_store_keeps_the_old_document_when_the_power_fails_during_a_replace
             patches.setattr(os, "replace", cut)
             store.replace("a", b"new")
     assert (tmp_path / "left" / "documents" / "a").read_bytes() in (b"old", b"new")
+
+
+def test_file_store_writes_a_new_document_where_there_are_no_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", refuse)
+    store = FileStore(tmp_path, "documents")
+    assert [store.replace("a", data) for data in (b"1", b"2")] == [True, False]
+    assert store.read("a").data == b"2"
 
 
 def test_file_store_reads_only_files_of_a_document_s_size(tmp_path: Path) -> None:
