@@ -46,8 +46,14 @@ def wait_for_file(job_id):
     while not Path(sys.argv[2]).exists() and not Path(f"{sys.argv[2]}.{job_id}").exists():
         time.sleep(0.01)
 
+def check():
+    while Path(sys.argv[2] + ".hold").exists():
+        Path(sys.argv[2] + ".held").touch()
+        time.sleep(0.01)
+
 workers._SPARE_S = 0.5
-workers.RqWorkers(sys.argv[1], EntryKind("entries", "sleep"), wait_for_file, 3, listen_s=1).supervise(StopSignal())
+entries = workers.RqWorkers(sys.argv[1], EntryKind("entries", "sleep"), wait_for_file, 3, listen_s=1)
+entries.supervise(StopSignal(), check)
 """
 
 TWICE = """
@@ -186,6 +192,33 @@ def wait_for_workers(supervisor: psutil.Popen, count: int, *, entries: int = 0) 
     while (len(supervisor.children()), len(supervisor.children(recursive=True))) != (count, count + entries):
         assert time.monotonic() < until
         time.sleep(0.01)  # who has forked a process is told; others have to look
+
+
+def test_an_entry_begins_while_a_check_takes_long(redis: Redis, redis_url: str, tmp_path: Path) -> None:
+    entries = queue(redis, EntryKind("entries", "sleep"))
+    with started(GROWING, redis_url, tmp_path / "end") as supervisor:
+        wait_for_workers(supervisor, 1)
+        entries.enqueue("sleep", new_job_id())
+        wait_for_workers(supervisor, 1, entries=1)
+        hold, held = tmp_path / "end.hold", tmp_path / "end.held"
+        hold.touch()
+        wait_until(held.exists)
+        time.sleep(2 * rq_workers._SLOW_CHECK_S)
+        hold.unlink()
+        wait_for_workers(supervisor, 2, entries=1)  # one listens from now on
+        held.unlink()
+        hold.touch()
+        wait_until(held.exists)
+        entries.enqueue("sleep", new_job_id())
+        wait_for_workers(supervisor, 2, entries=2)
+
+
+def test_a_worker_that_is_told_to_end_does_not_listen(redis_url: str) -> None:
+    supervisor = rq_workers.RqWorkers(redis_url, EntryKind("entries", "sleep"), print, 3)
+    supervisor._idle_since = {101: None, 102: time.monotonic()}
+    assert not supervisor._may_need_more
+    supervisor._retiring = 102
+    assert supervisor._may_need_more
 
 
 def test_rq_workers_are_as_many_as_have_something_to_do(redis: Redis, redis_url: str, tmp_path: Path) -> None:

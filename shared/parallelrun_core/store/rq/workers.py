@@ -45,6 +45,8 @@ _STOP_S = 10.0
 _LIST_AGAIN_S = 0.02
 _LONGEST_LISTEN_S = 5
 _SPARE_S: Final = 30.0
+_SLOW_CHECK_S: Final = 0.5
+"""Where a check has taken longer, a worker listens from then on: the supervisor can't while it checks."""
 """For how long a worker listens beside another one before it is ended: forking one costs as much as a minute of it."""
 _REPORT: Final = struct.Struct("=q?")
 _READ_BYTES: Final = 4096 * _REPORT.size
@@ -213,6 +215,8 @@ class RqWorkers:
         """By each worker's process id: since when it has had nothing to do; None: it runs an entry."""
         self._retiring = 0
         """The process id of the worker that is to end; 0: none."""
+        self._is_check_slow = False
+        """Whether a check has taken so long that no entry is to wait for another one."""
         self.connected = False
         """Whether Redis answered at the last check."""
 
@@ -241,7 +245,9 @@ class RqWorkers:
                         redis.ping()
                     self.keep_running()  # first: the check may take long, and others wait for them
                     if check is not None:
+                        began = time.monotonic()
                         check()
+                        self._is_check_slow |= time.monotonic() - began > _SLOW_CHECK_S
                     self.connected = True
                 except CONNECTION_ERRORS as error:
                     self.connected = False
@@ -263,7 +269,8 @@ class RqWorkers:
                     log.warning("rq_worker_ended", pid=pid, exit_code=os.waitstatus_to_exitcode(status))
         self._start_missing()
         idle = [(since, pid) for pid, since in self._idle_since.items() if since is not None]
-        longest_s = time.monotonic() - min(idle)[0] if idle and len(self._idle_since) > 1 else 0.0
+        may_spare = len(idle) > self._is_check_slow and len(self._idle_since) > 1
+        longest_s = time.monotonic() - min(idle)[0] if may_spare else 0.0
         self._retiring = min(idle)[1] if longest_s > _SPARE_S else 0
         self._exchange.retire(self._retiring)
 
@@ -271,13 +278,15 @@ class RqWorkers:
         for pid, is_busy in self._exchange.reports():
             if pid in self._idle_since:
                 self._idle_since[pid] = None if is_busy else time.monotonic()
-        while self._may_need_more and (not self._idle_since or self._waiting_entry.has_come()):
+        must_listen = self._is_check_slow or not self._idle_since
+        while self._may_need_more and (must_listen or self._waiting_entry.has_come()):
             self._idle_since[self._fork()] = time.monotonic()
 
     @property
     def _may_need_more(self) -> bool:
         """Return whether there may be one more worker, and none listens."""
-        return len(self._idle_since) < self._count and not any(self._idle_since.values())
+        listening = [since for pid, since in self._idle_since.items() if pid != self._retiring]
+        return len(self._idle_since) < self._count and not any(listening)
 
     def _fork(self) -> int:
         pid = os.fork()
