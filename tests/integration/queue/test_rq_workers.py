@@ -203,7 +203,7 @@ def test_an_entry_begins_while_a_check_takes_long(redis: Redis, redis_url: str, 
         hold, held = tmp_path / "end.hold", tmp_path / "end.held"
         hold.touch()
         wait_until(held.exists)
-        time.sleep(2 * rq_workers._SLOW_CHECK_S)
+        time.sleep(2 * rq_workers._SLOW_CHECK_S)  # how long a check takes is what this is about
         hold.unlink()
         wait_for_workers(supervisor, 2, entries=1)  # one listens from now on
         held.unlink()

@@ -3,8 +3,8 @@
 They are forked from a process that has imported everything, so a worker, and the process that it forks for each entry,
 starts within milliseconds, and with what the supervisor knows: the function that runs needs no settings from elsewhere.
 So there need be no more of them than have something to do, and one that listens while none has: if all have, the
-supervisor listens (`waiting_entry.py`). A process that has run its entry goes on with those that wait
-(`next_entries.py`).
+supervisor listens (`waiting_entry.py`), or one more worker where the checks of the service take long. A process that
+has run its entry goes on with those that wait (`next_entries.py`).
 """
 
 from __future__ import annotations
