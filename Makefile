@@ -239,8 +239,8 @@ image: setup sbom ## Build the images with version, labels and, in build/, what 
 		$(foreach target,control agent kit,parallelrun-$(target):$(VERSION))
 
 .PHONY: chaos
-chaos: setup $(if $(STORE),$(OBJECT_SERVERS)/ready) ## Kill, pause and disconnect processes at random (SEEDS=30, STORE=1: data in a store, AUTO=1: chosen sizes, PIPELINES=1, WAITING=1)
-	@$(BIN)/python -m tests.chaos --seeds $(SEEDS) $(if $(STORE),--store) $(if $(AUTO),--auto) $(if $(PIPELINES),--pipelines) $(if $(WAITING),--waiting)
+chaos: setup $(if $(STORE),$(OBJECT_SERVERS)/ready) ## Kill, pause and disconnect processes at random (SEEDS=30 from SEED=1, STORE=1: data in a store, AUTO=1: chosen sizes, PIPELINES=1, WAITING=1)
+	@$(BIN)/python -m tests.chaos --first $(SEED) --seeds $(SEEDS) $(if $(STORE),--store) $(if $(AUTO),--auto) $(if $(PIPELINES),--pipelines) $(if $(WAITING),--waiting)
 
 .PHONY: attack
 attack: setup ## Play every attack against each kind of cluster that can be had here

@@ -73,7 +73,12 @@ def _sign(folder: Path) -> None:
     (folder / "ca.key").unlink()
 
 
-def _openssl(folder: Path, *arguments: str) -> None:
+def _openssl(folder: Path, *arguments: str) -> str:
+    """Run openssl in this folder; returns what it prints.
+
+    Raises:
+        ParallelRunError: it isn't there, or it failed.
+    """
     program = shutil.which("openssl")
     if program is None:
         raise ParallelRunError("A certificate can't be made: there is no `openssl` on the path. Install it.")
@@ -82,6 +87,7 @@ def _openssl(folder: Path, *arguments: str) -> None:
     )
     if process.returncode:
         raise ParallelRunError(f"A certificate can't be made: {process.stderr.strip()[-500:]}")
+    return process.stdout
 
 
 def _system_bundle() -> bytes:
@@ -94,8 +100,8 @@ def _system_bundle() -> bytes:
 
 def _expires_at(chain: Path) -> float:
     """The end of a certificate's validity in seconds since the epoch; 0: it can't be read."""
-    try:  # the standard library has no other way to read a certificate from a file
-        decoded = ssl._ssl._test_decode_cert(str(chain))  # type: ignore[attr-defined]
-        return float(ssl.cert_time_to_seconds(decoded["notAfter"]))
-    except (ssl.SSLError, KeyError, ValueError):
+    try:
+        end = _openssl(chain.parent, "x509", "-noout", "-enddate", "-in", chain.name)
+        return float(ssl.cert_time_to_seconds(end.strip().removeprefix("notAfter=")))
+    except (ParallelRunError, ValueError):
         return 0.0

@@ -84,7 +84,7 @@ def test_a_script_is_told_of_its_own_trace_and_of_no_credentials(
     given, around = (f"00-{digit * 32}-{digit * 16}-01" for digit in "ab")
     of_agent = {
         "TRACEPARENT": around, "TRACESTATE": "x=y", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318",
-        "OTEL_EXPORTER_OTLP_HEADERS": "api-key=secret", "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "api-key=secret",
+        "OTEL_EXPORTER_OTLP_HEADERS": "api-key=collector", "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "api-key=collector",
     }  # fmt: skip
     for name, value in of_agent.items():
         monkeypatch.setenv(name, value)
@@ -100,7 +100,7 @@ def test_a_script_is_told_of_its_own_trace_and_of_no_credentials(
     assert (told.trace_id, told.is_sampled, told.traceparent != given) == ("a" * 32, True, True)
     assert "TRACESTATE" not in plan.environment
     assert plan.environment["OTEL_EXPORTER_OTLP_ENDPOINT"] == "http://collector:4318"
-    assert ("secret" in str(plan.environment)) == passes
+    assert ("api-key=collector" in str(plan.environment)) == passes
 
 
 def test_no_two_workers_share_a_name(plans: PlanMaker) -> None:
