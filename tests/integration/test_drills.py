@@ -46,6 +46,11 @@ KINDS = {
         "parallelrun_master/planning/formats/moon.py",
         "parallelrun_worker/tables/formats/moon.py",
     ],
+    "a format of the output": [
+        "parallelrun_core/wire/row_formats/moon.py",
+        "parallelrun_worker/rows/formats/moon.py",
+        "parallelrun_concatenator/formats/moon.py",
+    ],
     "a kind of compute": ["parallelrun_core/computes/kinds/moon.py", "parallelrun_provisioner/engines/moon.py"],
     "a type of asset": ["parallelrun_core/assets/kinds/poem.py"],
     _SECRETS: ["parallelrun_core/service/secret_sources/moon.py"],
@@ -170,6 +175,25 @@ def test_a_table_format_is_read_cut_and_shown(dropped: Callable[[str], Copy], tm
     shown = json.loads(dropped("a table format").command("data", "preview", str(tmp_path / "rows.moon"), "-o", "json"))
     assert shown[0]["read"] == {"read_moon": {}}
     assert [row["id"] for row in shown[0]["rows"]] == ["1", "2"]
+
+
+def test_a_format_of_the_output_is_written_put_together_and_told(
+    dropped: Callable[[str], Copy], tmp_path: Path
+) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "main.py").write_text("def run(mini_batch):\n    return [len(mini_batch)]\n")
+    (tmp_path / "data").mkdir()
+    for number in range(3):
+        (tmp_path / "data" / f"{number}.txt").touch()
+    job = {
+        "code": "src", "entry_script": "main.py", "inputs": {"data": {"path": "data"}}, "mini_batch_size": 1,
+        "append_row_file_name": "rows.moon",
+    }  # fmt: skip
+    (tmp_path / "job.yml").write_text(json.dumps(job))
+    copy, out = dropped("a format of the output"), tmp_path / "out"
+    copy.command("run", str(tmp_path / "job.yml"), "--output", str(out))
+    assert (out / "rows.moon").read_text() == "3:1o1o1o"
+    assert "The output has craters." in (out / "logs" / "job_result.txt").read_text()
 
 
 def test_a_scheme_of_urls_is_read_suggested_and_allowed(edited: Callable[[str], Copy]) -> None:

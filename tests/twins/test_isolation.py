@@ -53,7 +53,7 @@ def test_items_that_are_tried_again_and_cost_rows_are_found(tmp_path: Path) -> N
 
 
 def test_rows_of_retried_items_at_the_end_are_found() -> None:
-    def at_the_end(self: Patch, rendered: list[tuple[ItemRange, Rendered]]) -> list[tuple[bytes, bytes]]:
+    def at_the_end(self: Patch, rendered: list[tuple[ItemRange, Rendered]], _: object) -> list[tuple[bytes, bytes]]:
         return [(b"", line) for line in self.other_rows.lines] + [(b"", each.data) for _, each in rendered]
 
     with replaced("parallelrun_worker.rows.kept_rows:Patch._in_order", at_the_end), expect_failure():

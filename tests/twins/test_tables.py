@@ -12,7 +12,7 @@ import pytest
 
 from parallelrun_core.spec import data_defaults
 from parallelrun_master.planning import input_cuts, record_scan
-from parallelrun_worker.rows import arrow
+from parallelrun_worker.rows.formats import parquet as parquet_rows
 from parallelrun_worker.rows.returned_columns import ReturnedColumns
 from parallelrun_worker.shuffle.chunks import ChunkReader, Damaged
 from parallelrun_worker.shuffle.sorting import Keyed
@@ -111,7 +111,7 @@ def _unheard(reader: ChunkReader, read: Callable[[ChunkReader, Piece], Keyed], p
 
 def test_values_that_arrow_makes_fit_the_first_one_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without a look at whether all values of a column are of its kind."""
-    monkeypatch.setattr(arrow, "is_faithful", always(True))
+    monkeypatch.setattr(parquet_rows, "is_faithful", always(True))
     with expect_failure():
         formats.test_values_of_two_kinds_in_a_column_are_both_kept(tmp_path, 5)
 

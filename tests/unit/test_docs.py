@@ -157,7 +157,7 @@ def test_every_file_that_a_comment_names_is_there() -> None:
 
 def test_a_file_that_was_moved_is_missed_in_a_comment() -> None:
     source = (
-        '"""See `core/layout.py`, `wire/row_format.py`."""\nx = "core/row.py"  # as in parallelrun_core/row_format.py\n'
+        '"""See `core/layout.py`, `wire/message.py`."""\nx = "core/row.py"  # as in parallelrun_core/row_format.py\n'
     )
     assert files_not_there(source) == ["parallelrun_core/row_format.py"]
 

@@ -211,14 +211,14 @@ class Concatenation:
         table = SegmentTable(folder.path)
         table.check_complete(last_closing(folder.path))
         progress.bytes_to_concatenate = table.bytes
-        assembler, notes = assembler_of(spec, target, table, folder.parts)
+        assembler = assembler_of(spec, target, table, folder.parts)
         merged = merge(
             table.in_order(), folder.parts, target, show, assembler,
             before_publishing=self._earlier_outputs, rule=folder.path_rule(record),
         )  # fmt: skip
         seconds = round(time.monotonic() - began, 3)
         self._log.info("concatenated", segments=len(table), bytes=merged.length, seconds=seconds)
-        return Concatenated(target, merged.length, merged.sha256, notes=notes, generation=self._generation)
+        return Concatenated(target, merged.length, merged.sha256, notes=[*assembler.notes], generation=self._generation)
 
     def _earlier_outputs(self) -> set[str]:
         self._check_still_wanted()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Protocol
@@ -19,12 +19,18 @@ from parallelrun_core.storage.stores import storage_of
 class Assembler(Protocol):
     """Makes the output of segments; the same segments give the same output."""
 
+    @property
+    def notes(self) -> Sequence[str]:
+        """What the user should know about the output."""
+
     def assemble(self, segments: Iterable[Segment], parts: PartFiles, output: BlockWriter) -> None:
         """Write all of them to the output."""
 
 
 class Verbatim:
     """Copies the rows as they are, which is all that lines need."""
+
+    notes = ()
 
     def assemble(self, segments: Iterable[Segment], parts: PartFiles, output: BlockWriter) -> None:
         parts.copy(segments, output)

@@ -64,7 +64,7 @@ _SHARED: Final = (
     "parallelrun_core.store.rq.workers",
     "parallelrun_core.store.seals",
     "parallelrun_core.tracing.context",
-    "parallelrun_core.wire.row_format",
+    "parallelrun_core.wire.row_formats",
 )
 """Each with all that it imports: what most services need, and nothing that starts a thread."""
 

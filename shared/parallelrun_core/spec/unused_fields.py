@@ -10,13 +10,12 @@ from typing import Any, Final
 from parallelrun_core.spec.data_defaults import AZURE, OWN
 from parallelrun_core.spec.fields import Input
 from parallelrun_core.spec.job import JobSpec
-from parallelrun_core.wire.row_format import row_format
+from parallelrun_core.wire.row_formats import row_format, row_formats
 
 _OF_ROWS: Final = (
     "append_row_file_name", "append_row_separator", "append_row_dataframe_header", "append_row_safe_output",
     "append_row_columns", "append_row_objects", "empty_output",
 )  # fmt: skip
-_OF_LINES: Final = ("append_row_separator", "append_row_dataframe_header", "append_row_safe_output")
 _OF_DATA: Final = ("input_data", "mini_batch_size", "mini_batch_format", "partition_keys")
 _OF_TABLES: Final = ("hidden_files", "on_mismatch")
 
@@ -46,9 +45,11 @@ def _of_rows(spec: JobSpec) -> Iterator[tuple[str, str]]:
         file_name = output.path or output.file_name or spec.append_row_to
         for name in _set(spec, ("append_row_file_name",)):
             yield name, f"the rows go to the file that the output {spec.append_row_to!r} is"
-    if row_format(file_name, header=False) in ("jsonl", "parquet"):
-        for name in _set(spec, _OF_LINES):
-            yield name, f"the rows go to {file_name.rpartition('/')[2]!r}, whose format has no such option"
+    formats = row_formats()
+    own = formats[row_format(file_name)].options
+    others = dict.fromkeys(name for each in formats.values() for name in each.options if name not in own)
+    for name in _set(spec, (*others,)):
+        yield name, f"the rows go to {file_name.rpartition('/')[2]!r}, whose format has no such option"
 
 
 def _of_data(spec: JobSpec) -> Iterator[tuple[str, str]]:

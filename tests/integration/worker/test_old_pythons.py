@@ -51,7 +51,7 @@ def interpreter(version: str) -> str:
 def test_a_worker_begins_runs_reads_tells_and_ends(
     start: Callable[..., WorkerHarness], version: str, kind: str
 ) -> None:
-    output = {"format": kind, "separator": " ", "safe": False}
+    output = {"format": kind, "header": False, "separator": " ", "safe": False}
     harness = start(SCRIPT, python=interpreter(version), config={"output": output}, PYTHONPATH=str(AGENT)).ready()
     assert harness.run("a", "b").rows == {"text": b"a\nb\n", "jsonl": b'"a"\n"b"\n'}[kind]
     assert harness.run("bad", mini_batch=1).error["message"] == "ValueError: bad"

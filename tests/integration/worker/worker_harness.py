@@ -74,7 +74,7 @@ class WorkerHarness:
             job_id="job_1", node="node000", process="process000", workers=1,
             code=str(code), entry_script="score.py", argv=["score.py", *argv], inputs=str(folder / "inputs.json"),
             schemas=[str(folder / "schema.0.json")],
-            output={"format": "text", "separator": " ", "safe": False},
+            output={"format": "text", "header": False, "separator": " ", "safe": False},
             logs=str(self.logs), output_dir=str(folder), uploaded=[], aside="", working_dir=str(folder),
             log=str(self.logs / "process000.txt"),
             errors=str(self.logs / "sys" / "error" / "node" / "node000" / "process000.txt"),

@@ -22,14 +22,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from parallelrun_concatenator import parquet
-from parallelrun_concatenator.formats import assembler_of
+from parallelrun_concatenator.formats import assembler_of, parquet
 from parallelrun_concatenator.merge import merge
 from parallelrun_concatenator.segments import SegmentTable
 from parallelrun_core.errors import CorruptLog
 from parallelrun_core.folder.decisions import DecisionWriter, read_outcomes
 from parallelrun_core.spec import JobSpec
-from parallelrun_core.wire.row_format import row_format
+from parallelrun_core.wire.row_formats import row_format
 from parallelrun_worker.rows import renderer
 from tests.unit.core.factories import names_in, outcome
 
@@ -43,8 +42,11 @@ class Job:
         self.parts.mkdir(parents=True)
         self.target = folder / "out" / name
         self.spec = JobSpec.parse({"entry_script": "e.py", "inputs": "/in", "append_row_file_name": name, **fields})
-        kind = row_format(str(self.target), header=self.spec.append_row_dataframe_header)
-        render = renderer({"format": kind, "separator": self.spec.append_row_separator, "safe": False})
+        output = {
+            "format": row_format(str(self.target)), "separator": self.spec.append_row_separator,
+            "header": self.spec.append_row_dataframe_header, "safe": False,
+        }  # fmt: skip
+        render = renderer(output).render
         made = []
         for number, each in reversed(list(enumerate(returned))):
             (data, rows, *_), part = render(each), f"part{number % 2}"
@@ -59,7 +61,8 @@ class Job:
 
     def merge(self) -> bytes:
         table = SegmentTable(self.folder)
-        assembler, self.notes = assembler_of(self.spec, str(self.target), table, self.parts)
+        assembler = assembler_of(self.spec, str(self.target), table, self.parts)
+        self.notes = [*assembler.notes]
         merged = merge(table.in_order(), self.parts, str(self.target), lambda _: None, assembler)
         data = self.target.read_bytes()
         assert (merged.length, merged.sha256) == (len(data), hashlib.sha256(data).hexdigest())
@@ -317,8 +320,7 @@ def test_a_segment_that_is_not_what_was_committed_is_told(tmp_path: Path) -> Non
 
 
 def test_the_ending_decides(tmp_path: Path) -> None:
-    assert [row_format(name, header=True) for name in ("a.PARQUET", "a.jsonl", "a.ndjson", "a.csv", "a")] == [
-        "parquet", "jsonl", "jsonl", "headed", "headed",
+    assert [row_format(name) for name in ("a.PARQUET", "a.jsonl", "a.ndjson", "a.csv", "a")] == [
+        "parquet", "jsonl", "jsonl", "text", "text",
     ]  # fmt: skip
-    assert row_format("a.csv", header=False) == "text"
     assert Job(tmp_path, "out.jsonl", [["a"], [{"b": 1}]]).merge() == b'"a"\n{"b": 1}\n'

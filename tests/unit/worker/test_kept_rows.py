@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
+from parallelrun_worker.rows import RowRenderer, renderer
+from parallelrun_worker.rows.formats.text import HEADER_LENGTH
 from parallelrun_worker.rows.kept_rows import ItemRange, Patch, split
 from parallelrun_worker.rows.returned import BadReturn, Rendered
-from parallelrun_worker.rows.text import HEADER_LENGTH, Lines
 
 
-def render(values: list[int]) -> Rendered:
-    return Lines(" ", headed=False, safe=False).render(values)
+def rows(row_format: str, *, header: bool = False) -> RowRenderer:
+    return renderer({"format": row_format, "header": header, "separator": " ", "safe": False})
 
 
 def headed(header: bytes, data: bytes) -> bytes:
@@ -18,9 +20,9 @@ def headed(header: bytes, data: bytes) -> bytes:
 
 
 def patched(good: list[tuple[ItemRange, list[int]]]) -> Rendered:
-    kept = split(b"0\n1\n4\n6\n", 4, "text")
+    kept = split(b"0\n1\n4\n6\n", 4, 0)
     assert kept is not None
-    return Patch(kept, "text", [ItemRange(5, 1), ItemRange(2, 2)], good).render(render)
+    return Patch(kept, [ItemRange(5, 1), ItemRange(2, 2)], good).render(rows("text"))
 
 
 def test_kept_rows_have_the_new_ones_at_their_places() -> None:
@@ -37,18 +39,17 @@ def test_kept_rows_stay_where_items_fail_again() -> None:
     [(b'0\n"1\n1"\n4\n6\n', "text"), (b"0\n1\n", "text"), (b"0\n1\n4\n6", "jsonl"), (b"", "text"), (b"x", "parquet")],
 )
 def test_kept_rows_that_cannot_be_told_apart(data: bytes, row_format: str) -> None:
-    assert split(data, 4, row_format) is None
+    assert split(data, 4, rows(row_format).header_bytes(data)) is None
 
 
 def test_kept_rows_have_one_header_and_refuse_another() -> None:
-    kept = split(headed(b"a,b\n", b"0,0\n2,2\n"), 2, "headed")
+    lines, segment = rows("text", header=True), headed(b"a b\n", b"0 0\n2 2\n")
+    kept = split(segment, 2, lines.header_bytes(segment))
     assert kept is not None
 
-    def one(header: bytes) -> Rendered:
-        return Patch(kept, "headed", [ItemRange(1, 1)], [(ItemRange(1, 1), [1])]).render(
-            lambda _: Rendered(headed(header, b"1,1\n"), 1)
-        )
+    def one(*names: str) -> Rendered:
+        return Patch(kept, [ItemRange(1, 1)], [(ItemRange(1, 1), pd.DataFrame([[1, 1]], columns=names))]).render(lines)
 
-    assert one(b"a,b\n") == Rendered(headed(b"a,b\n", b"0,0\n1,1\n2,2\n"), 3)
+    assert one("a", "b") == Rendered(headed(b"a b\n", b"0 0\n1 1\n2 2\n"), 3)
     with pytest.raises(BadReturn, match="other columns"):
-        one(b"a,c\n")
+        one("a", "c")

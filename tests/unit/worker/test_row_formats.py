@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 from parallelrun_worker.rows import BadReturn, Rendered, renderer
+from parallelrun_worker.rows.formats.text import HEADER_LENGTH
 from parallelrun_worker.rows.returned import as_rows
-from parallelrun_worker.rows.text import HEADER_LENGTH
 from parallelrun_worker.tables.data_warnings import DataWarnings
 
 DATES = pd.Series(["2020-01-02", None], dtype="datetime64[ns]")
@@ -22,7 +22,9 @@ TABLE = pd.DataFrame({"a": [1, 2], "b c": ["x", "y z"]})
 
 
 def render(returned: object, kind: str, separator: str = " ", *, safe: bool = False) -> Rendered:
-    return renderer({"format": kind, "separator": separator, "safe": safe})(returned)
+    header, row_format = kind == "headed", "text" if kind == "headed" else kind
+    output = {"format": row_format, "header": header, "separator": separator, "safe": safe}
+    return renderer(output).render(returned)
 
 
 # Text
@@ -196,7 +198,7 @@ def test_no_row_is_no_byte() -> None:
 )
 def test_json_lines_count_infinite_numbers_in_a_warning(returned: object, data: bytes) -> None:
     warnings = DataWarnings()
-    write = renderer({"format": "jsonl"}, warnings=warnings)
+    write = renderer({"format": "jsonl"}, warnings=warnings).render
 
     assert write(returned).data == data
     [[kind, _, _, event, remedy, times, *_]] = json.loads(warnings.take())

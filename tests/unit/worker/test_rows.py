@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from parallelrun_worker.rows import BadReturn, renderer
 
-render = renderer({"format": "text", "separator": " ", "safe": False})
+render = renderer({"format": "text", "header": False, "separator": " ", "safe": False}).render
 
 
 class Map(pd.DataFrame):

@@ -18,7 +18,7 @@ import pytest
 
 from parallelrun_worker.rows import BadReturn, renderer
 
-FORMATS = ("headed", "jsonl", "parquet")
+FORMATS = ("text", "jsonl", "parquet")
 DAY = np.datetime64("2024-01-02")
 SCALARS: dict[str, Any] = {
     **{f"time {unit}": np.datetime64(7, unit) for unit in ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "as")},
@@ -62,7 +62,7 @@ SHAPES: dict[str, Callable[[Any, Any], Any]] = {
 
 def rendered(returned: Any, row_format: str) -> str:
     """The rows as readers of the output have them."""
-    data = renderer({"format": row_format, "separator": " ", "safe": False})(returned).data
+    data = renderer({"format": row_format, "header": True, "separator": " ", "safe": False}).render(returned).data
     if row_format == "parquet":
         return str(pa.ipc.open_stream(data).read_all())
     text = data.decode()
@@ -128,7 +128,5 @@ def test_rows_of_json_have_each_value_of_numpy_and_no_number_in_place_of_a_time(
     ],
 )
 def test_rows_of_parquet_have_each_value_of_numpy_or_its_text(values: list[Any], expected: list[Any]) -> None:
-    data = renderer({"format": "parquet", "separator": " ", "safe": False})(
-        [{"column": value} for value in values]
-    ).data
+    data = renderer({"format": "parquet"}).render([{"column": value} for value in values]).data
     assert pa.ipc.open_stream(data).read_all().to_pydict() == {"column": expected}

@@ -35,7 +35,7 @@ from parallelrun_core.spec.arguments import engine_arguments, input_arguments
 from parallelrun_core.spec.command import command_variables
 from parallelrun_core.spec.job import MOST_IN_FLIGHT
 from parallelrun_core.wire.masking import Mask
-from parallelrun_core.wire.row_format import row_format
+from parallelrun_core.wire.row_formats import row_format
 from parallelrun_worker.frames import WorkerConfig
 
 log = logger()
@@ -359,7 +359,8 @@ class PlanMaker:
 
 def _output_settings(folder: JobFolder, spec: JobSpec) -> dict[str, Any]:
     return {
-        "format": row_format(folder.output_file(spec), header=spec.append_row_dataframe_header),
+        "format": row_format(folder.output_file(spec)),
+        "header": spec.append_row_dataframe_header,
         "separator": spec.append_row_separator,
         "safe": spec.append_row_safe_output,
         "columns": spec.append_row_columns,

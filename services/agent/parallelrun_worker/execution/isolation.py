@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from parallelrun_worker.execution.user_script import UserScript
     from parallelrun_worker.mini_batches.mini_batch import Loader
     from parallelrun_worker.outputs import Outputs
+    from parallelrun_worker.rows import RowRenderer
     from parallelrun_worker.rows.kept_rows import Patch
 
 _CALLS_WITHOUT_SUCCESS = 14
@@ -194,7 +195,7 @@ class ApartRun:
     Args:
         send: sends a frame of this kind to the agent.
         describe: returns an error as a frame has it.
-        row_format: see core/wire/row_format.py; empty if rows are not stored.
+        rows: renders them; None if rows are not stored.
         outputs: those in a store, if there are any: only files of parts count that went well.
     """
 
@@ -203,13 +204,13 @@ class ApartRun:
         script: UserScript,
         send: Callable[[int, bytes], None],
         describe: Callable[[BaseException], bytes],
-        row_format: str = "",
+        rows: RowRenderer | None = None,
         outputs: Outputs | None = None,
     ) -> None:
         self._outputs = outputs
         self.patch: Patch | None = None
         """There if only some items were run again: what makes all rows."""
-        self._row_format = row_format
+        self._rows = rows
         self._script = script
         self._send = send
         self._describe = describe
@@ -231,13 +232,14 @@ class ApartRun:
         from parallelrun_worker.rows.kept_rows import KeptRows, Patch, split
 
         other_rows: KeptRows | None = KeptRows(b"", [], apart.other_count)
-        if self._row_format:
-            other_rows = split(apart.other_rows, apart.other_count, self._row_format)
+        if self._rows is not None:
+            header_bytes = self._rows.header_bytes(apart.other_rows)
+            other_rows = split(apart.other_rows, apart.other_count, header_bytes)
         only = [ItemRange(0, items)] if other_rows is None else apart.only
         good = run_apart(items, apart.failed, apart.calls, lambda part: self._call(mini_batch, apart, part), only)
         if other_rows is None:
             return joined([returned for _, returned in good]) if good else []
-        self.patch = Patch(other_rows, self._row_format, only, good)
+        self.patch = Patch(other_rows, only, good)
         return []
 
     def _call(self, mini_batch: int, apart: Apart, part: ItemRange) -> Any:

@@ -18,7 +18,7 @@ from parallelrun_worker.execution.user_script import UserScript
 from parallelrun_worker.log_files import DISK_TROUBLE, LineFile
 from parallelrun_worker.mini_batches.mini_batch import Loader, MiniBatch, of_paths
 from parallelrun_worker.outputs import Outputs
-from parallelrun_worker.rows import Rendered, renderer
+from parallelrun_worker.rows import Rendered, RowRenderer, renderer
 from parallelrun_worker.rows.returned import as_rows
 from parallelrun_worker.rows.returned_columns import ReturnedColumns
 from parallelrun_worker.rows.returned_objects import ReturnedObjects
@@ -26,7 +26,7 @@ from parallelrun_worker.script_api.script import ItemError
 from parallelrun_worker.tables.data_warnings import DataWarnings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from mmap import mmap
 
     from parallelrun_worker.rows.kept_rows import Patch
@@ -54,14 +54,13 @@ class Runner:
         self._warnings = DataWarnings()
         self._patch: Patch | None = None
         """Makes the rows of a mini-batch of which only some items were run."""
-        self._row_format = ""
         self._lost = b""
         """Items of the mini-batch that have failed alone, as a frame has them."""
         self._prints = prints or PrintMarks("")
         self._log: LineFile
         self._profiler: Profiler | None = None
         self._outputs: Outputs | None = None
-        self._render: Callable[[object], Rendered]
+        self._rows: RowRenderer
 
     def main(self, config: frames.WorkerConfig) -> int:
         """Work until the agent asks for the end; returns the exit code."""
@@ -119,8 +118,7 @@ class Runner:
         by_name = config.output.get("columns") == "name"
         columns = ReturnedColumns(first_columns, self._warnings, by_name=by_name)
         objects = ReturnedObjects(self._warnings, refuses=config.output.get("objects") == "refuse")
-        self._render = renderer(config.output, columns, objects, self._warnings)
-        self._row_format = config.output["format"]
+        self._rows = renderer(config.output, columns, objects, self._warnings)
         script = self._import(config)
         if self._profiler is not None:
             script.under(self._profiler.call)
@@ -195,8 +193,8 @@ class Runner:
         try:
             if self._patch is not None:
                 patch, self._patch = self._patch, None
-                return patch.render(self._render)
-            return self._render(returned)
+                return patch.render(self._rows)
+            return self._rows.render(returned)
         except OSError as error:
             if error.errno in NO_ROOM:
                 raise NoRoom(error) from error
@@ -224,8 +222,8 @@ class Runner:
             return script.run(mini_batch, loaded)
         from parallelrun_worker.execution.isolation import ApartRun  # hardly any job needs it
 
-        row_format = "" if self._part < 0 else self._row_format
-        run = ApartRun(script, self._send, self._described, row_format, self._outputs)
+        rows = None if self._part < 0 else self._rows
+        run = ApartRun(script, self._send, self._described, rows, self._outputs)
         returned = run.run(mini_batch, loaded)
         self._patch = run.patch
         return returned

@@ -148,7 +148,7 @@ class Loader:
             paths = described["paths"]
             mini_batch = MiniBatch(self._copies.take(paths, plan["root"]) if plan["is_copied"] else paths, len(paths))
             mini_batch.copies = self._copies if plan["is_copied"] else None
-            mini_batch.partition_key_value = dict(zip(plan["keys"], described["keys"]))  # noqa: B905 - see rows/json_lines
+            mini_batch.partition_key_value = dict(zip(plan["keys"], described["keys"]))  # noqa: B905 - see rows/formats/jsonl
         paths = described["paths"] or list(dict.fromkeys(piece[0] for piece in pieces))
         if plan.get("is_shuffled"):
             paths = [os.path.join(os.path.dirname(self._inputs), path) for path in paths]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
+from parallelrun_worker.rows import RowRenderer
 from parallelrun_worker.rows.returned import BadReturn, Rendered
-from parallelrun_worker.rows.text import HEADER_LENGTH
 
 
 class ItemRange(NamedTuple):
@@ -36,22 +36,20 @@ class KeptRows(NamedTuple):
     total: int
 
 
-def split(data: bytes, rows: int, row_format: str) -> KeptRows | None:
+def split(data: bytes, rows: int, header_bytes: int | None) -> KeptRows | None:
     """Return the rows of a segment one by one; None if they can't be told apart.
 
     Args:
         rows: how many there are.
-        row_format: see core/wire/row_format.py.
+        header_bytes: see `RowRenderer.header_bytes`.
     """
-    head = b""
-    if row_format == "parquet":
+    if header_bytes is None:
         return None
-    if row_format == "headed" and data:
-        end = HEADER_LENGTH.size + HEADER_LENGTH.unpack_from(data)[0]
-        head, data = data[:end], data[end:]
-    lines = data.split(b"\n")
+    lines = data[header_bytes:].split(b"\n")
     rest = lines.pop()
-    return None if rest or len(lines) != rows else KeptRows(head, [line + b"\n" for line in lines], rows)
+    if rest or len(lines) != rows:
+        return None
+    return KeptRows(data[:header_bytes], [line + b"\n" for line in lines], rows)
 
 
 class Patch(NamedTuple):
@@ -63,18 +61,17 @@ class Patch(NamedTuple):
     """
 
     other_rows: KeptRows
-    row_format: str
     retried: list[ItemRange]
     good: list[tuple[ItemRange, Any]]
 
-    def render(self, render: Callable[[Any], Rendered]) -> Rendered:
+    def render(self, rows: RowRenderer) -> Rendered:
         """Return all rows, in the order of the items.
 
         Raises:
             BadReturn: the new rows have other columns than those before.
         """
-        rendered = [(part, render(returned)) for part, returned in self.good]
-        pieces = [*self._in_order(rendered)]
+        rendered = [(part, rows.render(returned)) for part, returned in self.good]
+        pieces = [*self._in_order(rendered, rows)]
         heads = {head for head in (self.other_rows.head, *(head for head, _ in pieces)) if head}
         if len(heads) > 1:
             raise BadReturn("the rows of the items that were run again have other columns than those of the others")
@@ -85,17 +82,16 @@ class Patch(NamedTuple):
             sum(each.shortened for _, each in rendered),
         )
 
-    def _in_order(self, rendered: Iterable[tuple[ItemRange, Rendered]]) -> Iterator[tuple[bytes, bytes]]:
+    def _in_order(
+        self, rendered: Iterable[tuple[ItemRange, Rendered]], rows: RowRenderer
+    ) -> Iterator[tuple[bytes, bytes]]:
         """Yield header and rows of each piece."""
         lines, end, new = iter(self.other_rows.lines), 0, [*rendered]
         for part in sorted(self.retried):
             yield b"", b"".join(islice(lines, part.first - end))
             end = part.first + part.items
-            yield from (self._split_head(each.data) for within, each in new if part.has(within))
+            for within, each in new:
+                if part.has(within):
+                    header_bytes = rows.header_bytes(each.data)
+                    yield each.data[:header_bytes], each.data[header_bytes:]
         yield b"", b"".join(lines)
-
-    def _split_head(self, data: bytes) -> tuple[bytes, bytes]:
-        if self.row_format != "headed" or not data:
-            return b"", data
-        end = HEADER_LENGTH.size + HEADER_LENGTH.unpack_from(data)[0]
-        return data[:end], data[end:]

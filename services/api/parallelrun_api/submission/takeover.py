@@ -22,7 +22,7 @@ from parallelrun_core.retention.marks import check_not_deleted
 from parallelrun_core.spec import Input, JobSpec
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.path_rule import PathRule
-from parallelrun_core.wire.row_format import row_format
+from parallelrun_core.wire.row_formats import row_format, row_formats
 
 _POINTER: Final = "/resume_from"
 _MOST: Final = 200
@@ -136,19 +136,16 @@ def _essence(plan: InputPlan) -> list[object]:
 
 def _row_differences(earlier: JobFolder, old: JobSpec, new: JobSpec, where: str) -> Iterator[Problem]:
     """Rows in part files can't be written again in another format."""
-    headers = old.append_row_dataframe_header, new.append_row_dataframe_header
     files = earlier.output_file(old), earlier.output_file(new)
-    before, now = (row_format(file, header=header) for file, header in zip(files, headers, strict=True))
-    if {before, now} == {"text", "headed"}:
-        yield _differs("/append_row_dataframe_header", where, *headers)
-    elif before != now:
+    before, now = map(row_format, files)
+    if before != now:
         pointer = "/append_row_to" if new.append_row_to else "/append_row_file_name"
         yield _differs(pointer, where, *map(posixpath.basename, files))
-    elif now in ("text", "headed"):
-        # Not `append_row_columns`: rows that are there stay as they are, whichever way the others are put in order.
-        for field in ("append_row_separator", "append_row_safe_output"):
-            if getattr(old, field) != getattr(new, field):
-                yield _differs(f"/{field}", where, getattr(old, field), getattr(new, field))
+        return
+    # Not `append_row_columns`: rows that are there stay as they are, whichever way the others are put in order.
+    for field in row_formats()[now].options:
+        if getattr(old, field) != getattr(new, field):
+            yield _differs(f"/{field}", where, getattr(old, field), getattr(new, field))
 
 
 def _differs(pointer: str, where: str, old: object, new: object) -> Problem:

@@ -13,12 +13,24 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from parallelrun_concatenator.column_types import CONFLICTS, ColumnTypes, read_rows
+from parallelrun_concatenator.merge import Assembler
 from parallelrun_concatenator.output import BlockWriter
 from parallelrun_concatenator.parts import PartFiles
 from parallelrun_concatenator.segments import Segment, SegmentTable
+from parallelrun_core.spec import JobSpec
 
 _GROUP_ROWS: Final = 1 << 17
 _GROUP_BYTES: Final = 64 << 20
+
+
+def assembler(_spec: JobSpec, table: SegmentTable, parts: PartFiles) -> Assembler:
+    """The assembler of a job's Parquet file.
+
+    Raises:
+        InvalidInput: the rows can't be put into one.
+        OSError: a part can't be read.
+    """
+    return ParquetFile(table, parts)
 
 
 class ParquetFile:

@@ -6,6 +6,7 @@ import json
 import math
 from typing import Any
 
+from parallelrun_worker.rows import RowRenderer
 from parallelrun_worker.rows.returned import (
     BadReturn,
     Rendered,
@@ -16,20 +17,16 @@ from parallelrun_worker.rows.returned import (
     refuse_without_text,
     unpacked,
 )
-from parallelrun_worker.tables.data_warnings import DataWarning, DataWarnings
+from parallelrun_worker.tables.data_warnings import DataWarning
 
 _FINE = ("ns]", "ps]", "fs]", "as]")
 
 
-class JsonRows:
-    """Renders what `run()` returns, and warns of infinite numbers: JSON has none, and null is written for them.
+class JsonRows(RowRenderer):
+    """Renders what `run()` returns, and warns of infinite numbers: JSON has none, and null is written for them."""
 
-    Args:
-        warnings: get one for each mini-batch with such numbers.
-    """
-
-    def __init__(self, warnings: DataWarnings | None = None) -> None:
-        self._warnings = warnings
+    def __init__(self, output: dict[str, Any], *checks: Any) -> None:
+        super().__init__(output, *checks)
         self._infinite = 0
         """Infinite numbers in the rows so far."""
         # `json.dumps` makes an encoder for each row, which is a quarter of its time.
@@ -115,6 +112,9 @@ class JsonRows:
         if isinstance(value, (list, tuple)):
             return [self._clean(each) for each in value]
         return value
+
+
+RENDERER = JsonRows
 
 
 def _check_keys(value: dict[Any, Any]) -> None:

@@ -1,6 +1,6 @@
-"""Lines of text below the names of their columns, which are at the top of the file once (reference §7).
+"""Lines of text, and the names of their columns at the top of the file once, if the job says so (reference §7).
 
-Each segment begins with the length of its own header and the header. When mini-batches have different columns, the
+Then each segment begins with the length of its own header and the header. When mini-batches have different columns, the
 file has all of them, in the order in which they first come, and what a row lacks stays empty.
 """
 
@@ -13,10 +13,12 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from parallelrun_concatenator.merge import Assembler, Verbatim
 from parallelrun_concatenator.output import BlockWriter
 from parallelrun_concatenator.parts import PartFiles
-from parallelrun_concatenator.segments import Segment
+from parallelrun_concatenator.segments import Segment, SegmentTable
 from parallelrun_core.figures import counted
+from parallelrun_core.spec import JobSpec
 
 _LENGTH = struct.Struct("<I")
 _RETURN = "\ud800"
@@ -24,6 +26,17 @@ _RETURN = "\ud800"
 
 Column = tuple[str, int]
 """A name, and how many columns of that name precede it in the same header."""
+
+
+def assembler(spec: JobSpec, table: SegmentTable, parts: PartFiles) -> Assembler:
+    """The assembler of a job's lines.
+
+    Raises:
+        OSError: a part can't be read.
+    """
+    if not spec.append_row_dataframe_header:
+        return Verbatim()
+    return HeadedText(table.in_order(), parts, spec.append_row_separator)
 
 
 class HeadedText:

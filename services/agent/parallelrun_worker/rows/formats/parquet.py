@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
+from parallelrun_worker.rows import RowRenderer
 from parallelrun_worker.rows.returned import (
     Rendered,
     check_distinct,
@@ -20,37 +21,42 @@ from parallelrun_worker.rows.returned import (
 from parallelrun_worker.tables.arrow_values import is_faithful, may_mix_numpy_times
 
 
-def check() -> None:
-    """Check that pyarrow can be imported, before anything is run.
+class ParquetRows(RowRenderer):
+    """Renders columns of DataFrames, keys of dicts, fields of dataclasses, places in tuples, or one column `value`."""
 
-    Raises:
-        ImportError: there is none.
-    """
-    try:
-        import pyarrow as pa
-    except ImportError as error:
-        raise ImportError("An output file that ends in .parquet needs pyarrow in the workers' environment.") from error
-    del pa
+    def __init__(self, output: dict[str, Any], *checks: Any) -> None:
+        super().__init__(output, *checks)
+        try:
+            import pyarrow as pa
+        except ImportError as error:
+            raise ImportError(
+                "An output file that ends in .parquet needs pyarrow in the workers' environment."
+            ) from error
+        self._arrow = pa
+
+    def render(self, returned: Any) -> Rendered:
+        """Return a stream.
+
+        Raises:
+            BadReturn: what `kind_of` raises; two columns have the same name; or a value has no text of its own.
+        """
+        pa = self._arrow
+        kind = kind_of(returned)
+        if not len(returned):
+            return Rendered(b"", 0)
+        names, columns = _of_table(returned) if kind == "table" else _of_rows(returned, kind)
+        check_distinct(names)
+        table = pa.table([_array(pa, column) for column in columns], names=[_text(name) for name in names])
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        return Rendered(sink.getvalue().to_pybytes(), len(returned))
+
+    def header_bytes(self, segment: bytes) -> int | None:
+        return None
 
 
-def render(returned: Any) -> Rendered:
-    """The columns of a DataFrame, keys of dicts, fields of dataclasses, places in tuples, or one column `value`.
-
-    Raises:
-        BadReturn: what `kind_of` raises; two columns have the same name; or a value has no text of its own.
-    """
-    import pyarrow as pa
-
-    kind = kind_of(returned)
-    if not len(returned):
-        return Rendered(b"", 0)
-    names, columns = _of_table(returned) if kind == "table" else _of_rows(returned, kind)
-    check_distinct(names)
-    table = pa.table([_array(pa, column) for column in columns], names=[_text(name) for name in names])
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return Rendered(sink.getvalue().to_pybytes(), len(returned))
+RENDERER = ParquetRows
 
 
 def _of_table(table: Any) -> tuple[list[str], list[Any]]:
@@ -65,7 +71,7 @@ def _of_rows(returned: Any, kind: str) -> tuple[list[str], list[Any]]:
         keys = dict.fromkeys(key for row in rows for key in row)
         return [str(key) for key in keys], [[row.get(key) for row in rows] for key in keys]
     if all(isinstance(row, (list, tuple)) for row in rows) and len({len(row) for row in rows}) == 1:
-        return [str(place) for place in range(len(rows[0]))], [list(column) for column in zip(*rows)]  # noqa: B905 - see json_lines
+        return [str(place) for place in range(len(rows[0]))], [list(column) for column in zip(*rows)]  # noqa: B905 - see jsonl
     return ["value"], [rows]
 
 
@@ -118,7 +124,7 @@ def _with_dates(values: list[Any]) -> list[Any]:
     dates = [value.item() if type(value).__name__ == "datetime64" else value for value in values]
     are_days = all(
         isinstance(date, datetime.date) and value.dtype.str.endswith("[D]")
-        for value, date in zip(values, dates)  # noqa: B905 - see json_lines
+        for value, date in zip(values, dates)  # noqa: B905 - see jsonl
         if type(value).__name__ == "datetime64" and date is not None
     )
     return dates if are_days and any(date is not None for date in dates) else values

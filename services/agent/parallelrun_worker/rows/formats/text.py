@@ -3,40 +3,30 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from parallelrun_worker.rows import RowRenderer
 from parallelrun_worker.rows.returned import Rendered, column_names, kind_of
 from parallelrun_worker.rows.returned_objects import MARK
 
-if TYPE_CHECKING:
-    from parallelrun_worker.rows.returned_columns import ReturnedColumns
-    from parallelrun_worker.rows.returned_objects import ReturnedObjects
-
 HEADER_LENGTH = struct.Struct("<I")
-"""Before the rows of each segment in the format `headed`: how long the header is that follows; 0: there is none."""
+"""Before the rows of each segment of a job with a header: how long the header is that follows; 0: there is none."""
 
 _ELLIPSIS = ".."
 """Of three dots among values, or of two where pandas leaves out lines."""
 
 
-class Lines:
-    def __init__(
-        self,
-        separator: str,
-        *,
-        headed: bool,
-        safe: bool,
-        columns: ReturnedColumns | None = None,
-        objects: ReturnedObjects | None = None,
-    ) -> None:
-        self._separator = separator
-        self._headed = headed
-        self._safe = safe
-        self._columns = columns
-        self._objects = objects
+class Lines(RowRenderer):
+    """Renders lines; with `header`, those of a segment are preceded by the names of its columns."""
+
+    def __init__(self, output: dict[str, Any], *checks: Any) -> None:
+        super().__init__(output, *checks)
+        self._separator = output["separator"]
+        self._headed = output["header"]
+        self._safe = output["safe"]
 
     def render(self, returned: Any) -> Rendered:
-        """The rows of a mini-batch.
+        """Return lines.
 
         Raises:
             BadReturn: what `kind_of` raises; or what `ReturnedColumns` raises, and its other errors.
@@ -49,6 +39,9 @@ class Lines:
             header = self._header(returned) if is_table else b""
             data = HEADER_LENGTH.pack(len(header)) + header + data
         return Rendered(data, len(returned), line_breaks, shortened)
+
+    def header_bytes(self, segment: bytes) -> int:
+        return HEADER_LENGTH.size + HEADER_LENGTH.unpack_from(segment)[0] if self._headed and segment else 0
 
     def _table(self, table: Any) -> tuple[bytes, int, int]:
         if self._safe:
@@ -86,6 +79,9 @@ class Lines:
             lines, line_breaks = [_on_one_line(line) for line in lines], 0
         lines.append("")
         return _encode("\n".join(lines)), line_breaks, shortened
+
+
+RENDERER = Lines
 
 
 def _is_shortened(value: Any, depth: int = 3) -> bool:
