@@ -43,7 +43,7 @@ class ScheduleStore:
 
     def names(self) -> list[str]:
         """Return the names of all schedules, in order."""
-        return self._store.children()
+        return [name for name in self._store.children() if self._last_number(name)]
 
     def get(self, name: str) -> Revision:
         """Return a schedule as it is now.
@@ -52,9 +52,9 @@ class ScheduleStore:
             NotFound: there is none of this name; says which there are.
             NewerSchema, CorruptLog: it can't be read.
         """
-        revision = self.find(name) if name in (names := self.names()) else None
+        revision = self.find(name) if name in self._store.children() else None
         if revision is None:
-            raise no_such("schedule", name, names)
+            raise no_such("schedule", name, self.names())
         return revision
 
     def find(self, name: str, number: int | None = None) -> Revision | None:
@@ -63,11 +63,8 @@ class ScheduleStore:
         Raises:
             NewerSchema, CorruptLog: it can't be read.
         """
-        revisions = self._revisions(name)
-        if number is None:
-            numbers = (each.removeprefix(_REVISION) for each in revisions.names() if each.startswith(_REVISION))
-            number = max((int(each) for each in numbers if each.isdecimal()), default=0)
-        return revisions.find(f"{_REVISION}{number}")
+        number = self._last_number(name) if number is None else number
+        return self._revisions(name).find(f"{_REVISION}{number}")
 
     def put(self, name: str, revision: Revision) -> None:
         """Add a revision of a schedule, durably and as a whole. The first one makes the schedule.
@@ -112,6 +109,11 @@ class ScheduleStore:
         with suppress(CorruptLog):
             return str((self._changes.find(_CHANGES) or {}).get("last", ""))
         return ""
+
+    def _last_number(self, name: str) -> int:
+        """Return the number of the revision that counts; 0: there is none, and so no schedule."""
+        numbers = (each.removeprefix(_REVISION) for each in self._revisions(name).names() if each.startswith(_REVISION))
+        return max((int(each) for each in numbers if each.isdecimal()), default=0)
 
     def _revisions(self, name: str) -> Documents[Revision]:
         return Documents(self._store.child(name), RecordCodec(Revision), noun="revision")

@@ -30,7 +30,7 @@ def store(root: Path) -> ScheduleStore:
     return ScheduleStore(root)
 
 
-def test_the_last_revision_counts(store: ScheduleStore) -> None:
+def test_the_last_revision_counts(store: ScheduleStore, root: Path) -> None:
     with pytest.raises(NotFound, match="There is no schedule 'nightly'"):
         store.get("nightly")
     assert store.last_change() == ""
@@ -41,6 +41,10 @@ def test_the_last_revision_counts(store: ScheduleStore) -> None:
     assert store.get("nightly") == revision(2, is_enabled=False)
     with pytest.raises(NotFound, match="did you mean 'nightly'"):
         store.get("nihgtly")
+    (root / "schedules" / "weekly" / "fires").mkdir(parents=True)  # its first revision never came
+    with pytest.raises(NotFound, match=r"There is no schedule 'weekly': there are nightly\.$"):
+        store.get("weekly")
+    assert store.names() == ["nightly"]
 
 
 def test_of_two_who_change_a_schedule_one_is_told_so(store: ScheduleStore) -> None:
