@@ -36,8 +36,11 @@ def command() -> NoReturn:
         put_python_path_last()
     cast("dict[str, Any]", sys.modules)[_SPARED] = None  # as if it weren't there
     template = _begin_template(sys.argv[1:])
+    from parallelrun_core.service.quick_dataclasses import shared_methods
+
     try:
-        code = main(template=template)
+        with shared_methods():
+            code = main(template=template)
     finally:
         if template is not None:
             template.close()

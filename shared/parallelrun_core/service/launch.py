@@ -64,11 +64,14 @@ def run(module_name: str, on_import: Callable[[], object] = lambda: None) -> Non
 def quick_imports() -> Iterator[None]:
     """Import, in this block, without the garbage collector and without what no service needs. Afterwards the collector
     is still off, and passes over all that is there by then."""
+    from parallelrun_core.service.quick_dataclasses import shared_methods  # as in `run`
+
     gc.disable()
     modules = cast("dict[str, Any]", sys.modules)
     spared = [name for name in _SPARED if name not in modules]
     modules.update(dict.fromkeys(spared))  # as if they weren't installed
-    yield
+    with shared_methods():
+        yield
     for name in spared:
         del modules[name]
     if "msgspec" in modules:

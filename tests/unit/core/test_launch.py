@@ -1,14 +1,19 @@
-"""What `main()` returns or raises becomes the exit code, however quickly the interpreter ends."""
+"""What `main()` returns or raises becomes the exit code, however quickly the interpreter ends; and how it begins."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import AbstractContextManager, nullcontext
+from copy import deepcopy
+from dataclasses import FrozenInstanceError, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from parallelrun_core.service import launch
+from parallelrun_core.service.quick_dataclasses import shared_methods
 
 
 def launched(tmp_path: Path, body: str) -> subprocess.CompletedProcess[str]:
@@ -20,15 +25,19 @@ def launched(tmp_path: Path, body: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(
-    "body, code", [("pass", 0), ("sys.exit()", 0), ("sys.exit(3)", 3), ("sys.exit('no')", 1), ("1 / 0", 1)]
+    "body, code, told",
+    [
+        ("pass", 0, ""),
+        ("return 4", 4, ""),
+        ("sys.exit()", 0, ""),
+        ("sys.exit(3)", 3, ""),
+        ("sys.exit('not today')", 1, "not today\n"),
+        ("1 / 0", 1, "ZeroDivisionError: division by zero\n"),
+    ],
 )
-def test_the_exit_code_is_that_of_main(tmp_path: Path, body: str, code: int) -> None:
-    assert launched(tmp_path, body).returncode == code
-
-
-def test_what_main_raises_is_told(tmp_path: Path) -> None:
-    assert "ZeroDivisionError" in launched(tmp_path, "1 / 0").stderr
-    assert launched(tmp_path, "sys.exit('not today')").stderr == "not today\n"
+def test_the_exit_code_and_the_last_words_are_those_of_main(tmp_path: Path, body: str, code: int, told: str) -> None:
+    done = launched(tmp_path, body)
+    assert (done.returncode, done.stderr[-len(told) :] if told else done.stderr) == (code, told)
 
 
 def test_main_finds_its_arguments_and_a_collector_at_work_and_its_output_is_whole(tmp_path: Path) -> None:
@@ -79,10 +88,6 @@ def test_a_console_script_is_named_after_its_service(tmp_path: Path) -> None:
     assert (done.returncode, "parallelrun-agent" in done.stdout.split("\n")[0]) == (0, True), done.stderr
 
 
-def test_what_main_returns_is_the_exit_code(tmp_path: Path) -> None:
-    assert launched(tmp_path, "return 4").returncode == 4
-
-
 STRUCTS = """
 from __future__ import annotations
 import sys, threading
@@ -116,3 +121,61 @@ def test_threads_of_a_service_may_decode_a_struct_for_the_first_time_together(tm
         cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+
+
+def test_dataclasses_that_share_methods_are_as_those_that_do_not() -> None:
+    assert answers_of_classes(shared_methods()) == answers_of_classes(nullcontext())
+
+
+def answers_of_classes(block: AbstractContextManager[None]) -> list[object]:
+    """What can be asked of dataclasses of each form that were made in this block."""
+    with block:
+
+        @dataclass
+        class Empty:
+            pass
+
+        @dataclass
+        class Open:
+            one: Any
+            unseen: int = field(default=2, repr=False, compare=False)
+
+        @dataclass(frozen=True, order=True)
+        class Frozen:
+            one: Any
+            two: Any = ()
+
+        @dataclass(frozen=True, slots=True)
+        class Slots(Frozen):
+            three: int = 3
+
+        class Below(Frozen):
+            pass
+
+    nan, open_one = float("nan"), Open(1)
+    open_one.one = open_one
+    instances = [Empty(), Open(1), Open(1, 3), Open(nan), Frozen(1), Frozen(1, 2), Slots(1), Below(1), open_one]
+    below = Below(1)
+    object.__setattr__(below, "other", 5)
+
+    def outcome(of: Any, *arguments: Any) -> object:
+        try:
+            return of(*arguments)
+        except (TypeError, FrozenInstanceError) as error:
+            return repr(error)
+
+    answers: list[object] = [(repr(each), outcome(hash, each), deepcopy(each) == each) for each in instances[:3]]
+    answers += [(repr(each), outcome(hash, each)) for each in instances[4:8]]
+    answers += [
+        repr(open_one),
+        Open(nan) == instances[3],
+        Frozen(1) == below,
+        vars(below),
+        replace(Slots(1), two=2).two,
+    ]
+    answers += [outcome(lambda a, b: a < b, first, second) for first in instances[4:8] for second in instances[4:8]]
+    for name in ("one", "two", "new"):
+        answers += [(outcome(setattr, each, name, 1), outcome(delattr, each, name)) for each in instances[4:6]]
+    answers += [outcome(setattr, below, "new", 1), vars(below), outcome(setattr, below, "one", 1)]
+    answers += [method.__qualname__ for method in (Frozen.__eq__, Frozen.__repr__, Frozen.__setattr__, Frozen.__hash__)]
+    return answers
