@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from pydantic import Field
 
+from parallelrun_core.azure.components import open_component
+from parallelrun_core.azure.findings import DocumentLocation, Findings
 from parallelrun_core.azure.forms import is_of_pipeline
 from parallelrun_core.azure.invocation import DATA, invoked
 from parallelrun_core.described import Strict
@@ -24,11 +27,9 @@ from parallelrun_core.names.assets import Names
 from parallelrun_core.problems import At, Problems, another_name, validated
 from parallelrun_core.spec.pipeline_steps import later_path
 from parallelrun_core.spec.problems import problem_of
-from parallelrun_core.untrusted.document import load_document
 
 _NAME: Final = "1 to 128 letters, digits, '_' and '-', not beginning with '-'"
 _DATA_TYPES: Final = ("uri_folder", "uri_file", "mltable")
-_NAMED: Final = "azureml:"
 
 
 class EndpointDocument(Strict):
@@ -180,15 +181,12 @@ def _declared_inputs(
     document: Mapping[str, Any], folder: Path | None, names: Names | None
 ) -> dict[str, dict[str, Any]]:
     """The inputs of the pipeline: those that its component declares, or that its job definition has."""
-    pipeline = document.get("component") or document.get("job_definition")
-    if isinstance(pipeline, str) and pipeline.startswith(_NAMED) and names is not None:
-        pipeline = names.asset("component", pipeline).content["document"]
-    elif isinstance(pipeline, str) and folder is not None:
-        try:
-            pipeline = load_document((folder / pipeline.removeprefix("file:")).read_bytes())
-        except OSError:
-            pipeline = None  # told by whoever reads it for its steps
-    inputs = pipeline.get("inputs") if isinstance(pipeline, dict) else None
+    field_name = "component" if document.get("component") else "job_definition"
+    pipeline: dict[str, Any] = {}
+    with suppress(InvalidInput):  # told by whoever reads it for its steps
+        location = DocumentLocation(f"/{field_name}", folder)
+        pipeline, _ = open_component(document.get(field_name), location, Findings(names=names))
+    inputs = pipeline.get("inputs")
     inputs = inputs if isinstance(inputs, dict) else {}
     return {
         str(name): value if isinstance(value, dict) else {"type": _type_of(value), "default": value}

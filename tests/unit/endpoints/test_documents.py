@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,11 +30,17 @@ def test_all_that_is_wrong_with_an_endpoint_is_told() -> None:
     assert pointers(told) == ["/defaults/deployment", "/defaults/name", "/name"]
 
 
-def test_all_that_is_wrong_with_a_deployment_is_told() -> None:
+def test_all_that_is_wrong_with_a_deployment_is_told(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as told:
         read_deployment({**DEPLOYMENT, "name": "a b", "tags": ["x"], "description": [1]}, endpoint="other")
     assert pointers(told) == ["/name", "/endpoint_name", "/tags", "/description"]
     assert told.value.problems[1].message == "it is another name than 'other'"
+
+    (tmp_path / "broken.yml").write_text("{")
+    for component in ("broken.yml", "missing.yml", "azureml:missing:1"):
+        with pytest.raises(InvalidInput) as told:
+            read_deployment({**DEPLOYMENT, "job_definition": None, "component": component}, folder=tmp_path)
+        assert pointers(told) == ["/component"]
 
 
 def test_all_inputs_that_nobody_can_give_are_told() -> None:
