@@ -62,10 +62,14 @@ def conditions_of(
         source = _value(node.condition, types, inputs, step, findings)
         if node.true_block is None and node.false_block is None:
             findings.wrong(step.location.at("true_block"), "set true_block, false_block, or both")
-        for field, block, is_true in (("true_block", node.true_block, True), ("false_block", node.false_block, False)):
-            for name in _steps_of(block, steps, step.location.at(field), findings):
-                if source is not None:
-                    conditions[name] = (*conditions.get(name, ()), Condition(of=source, is_true=is_true))
+        if_true = _steps_of(node.true_block, steps, step.location.at("true_block"), findings)
+        if_false = _steps_of(node.false_block, steps, step.location.at("false_block"), findings)
+        for name in sorted({*if_true} & {*if_false}):
+            hint = "a step that runs either way is in neither block"
+            findings.wrong(step.location.at("false_block"), f"{name!r} is in true_block, too: it would never run", hint)
+        for name, is_true in [*((name, True) for name in if_true), *((name, False) for name in if_false)]:
+            if source is not None:
+                conditions[name] = (*conditions.get(name, ()), Condition(of=source, is_true=is_true))
     return conditions
 
 
