@@ -35,7 +35,7 @@ JOB = "job_00000000000000000000"
 KEYS = JobKeys(JOB)
 FOR_AGENTS = {
     KEYS.job, KEYS.ready, KEYS.messages, KEYS.leases, KEYS.twins, KEYS.tries, KEYS.lost, KEYS.sessions, KEYS.nodes,
-    KEYS.outcomes, KEYS.at_work,
+    KEYS.outcomes, KEYS.at_work, KEYS.delayed,
 }  # fmt: skip
 NOBODY_MAY: dict[str, tuple[str, ...]] = {
     "forget everything": ("FLUSHALL",),
