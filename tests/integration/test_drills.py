@@ -64,8 +64,8 @@ KINDS = {
 """The modules that are dropped in for each row of "Where a change begins" that says "nothing else"."""
 _SCHEMES = "parallelrun_core/storage/schemes.py"
 _MOON_SCHEMES = """SCHEMES: Final = {
-    "moon": _S3, "mare": _S3._replace(kind="mare", canonical="mare"),
-    "dust": _S3._replace(kind="dust", canonical="dust", speaks_s3=False, lists_in_order=False),"""
+    "moon": _S3, "mare": _S3._replace(kind="mare", canonical="mare", endpoints=("MARE_ENDPOINT",)),
+    "dust": _S3._replace(kind="dust", canonical="dust", protocol="gcs", lists_in_order=False),"""
 _DATASTORES = "parallelrun_core/datastores/definition.py"
 _MOON_DATASTORE = """
 class MoonDatastore(S3Datastore):
@@ -202,7 +202,7 @@ from parallelrun_core.storage.objects.address import address_of
 from parallelrun_core.storage.objects.allowed import is_below
 from parallelrun_core.storage.objects.clients import client_of
 from parallelrun_core.storage.objects.parallel_listing import folders_at_once
-from parallelrun_core.storage.objects.uploads.s3 import is_s3
+from parallelrun_core.storage.objects.uploads.s3 import is_s3, place_of
 from parallelrun_core.storage.path_rule import EVERYWHERE
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.storage.supported import supported_path
@@ -218,12 +218,19 @@ except ValueError as error:
 for url in ("mare://tycho/dust.csv", "dust://tycho/dust.csv"):
     address = address_of(supported_path(url))
     assert storage_of(url) is storage_of("s3://b/k")
-    print(address.store, is_s3(address), folders_at_once(address.store) > 1)
+    client = client_of(address.store)
+    print(address.store, type(client).__name__, is_s3(address), folders_at_once(address.store) > 1)
+    if is_s3(address):
+        print(client.config["endpoint"], place_of(address).client.meta.endpoint_url)
 """
-    keys = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
-    written = edited("a kind of object store, or a scheme of URLs").run("-c", program, **keys)
+    environment = {
+        "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "MARE_ENDPOINT": "http://127.0.0.1:9",
+        "PARALLELRUN_LIST_AT_ONCE": "4",
+    }  # fmt: skip
+    written = edited("a kind of object store, or a scheme of URLs").run("-c", program, **environment)
     assert written.splitlines() == [
-        "S3Store", "did you mean 'moon://tycho/dust.csv'?", "mare://tycho True True", "dust://tycho False False",
+        "S3Store", "did you mean 'moon://tycho/dust.csv'?", "mare://tycho S3Store True True",
+        "http://127.0.0.1:9 http://127.0.0.1:9", "dust://tycho GCSStore False False",
     ]  # fmt: skip
 
 

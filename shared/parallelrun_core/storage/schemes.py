@@ -1,8 +1,12 @@
-"""The schemes of URLs of data: a row for each, from which all that knows them by name is derived."""
+"""The schemes of URLs of data: a row for each, by which all others tell them apart.
+
+A scheme of a store that speaks one of the protocols below is a row and nothing else. Its client finds the server by
+`endpoints`, and lets itself in with the credentials of the protocol, or with those of a datastore.
+"""
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 
 class Scheme(NamedTuple):
@@ -20,25 +24,27 @@ class Scheme(NamedTuple):
     """Beginnings of the environment variables that let their owner in."""
     is_stored: bool = True
     """True: `storage/objects/` is the storage of this kind; False: it is refused by name."""
-    speaks_s3: bool = False
-    """True: an upload is completed by S3's own protocol (`objects/uploads/s3.py`); False: by copying it to its name."""
+    protocol: Literal["s3", "gcs", "azure", ""] = ""
+    """Chooses the client (`objects/clients.py`), and how an upload is completed: by S3's own protocol
+    (`objects/uploads/s3.py`), or by copying it to its name; empty: the web's."""
     lists_in_order: bool = False
     """True: the provider's own servers list keys in order, and can begin after any name."""
 
 
 _S3: Final = Scheme(
-    "s3", "Amazon S3", "s3", endpoints=("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"), speaks_s3=True,
+    "s3", "Amazon S3", "s3", endpoints=("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"), protocol="s3",
     lists_in_order=True, credentials=(
         "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_WEB_IDENTITY_TOKEN_FILE",
         "AWS_CONTAINER_", "AWS_SHARED_CREDENTIALS_FILE", "AWS_PROFILE",
     ),
 )  # fmt: skip
 _GS: Final = Scheme(
-    "gs", "Google Cloud Storage", "gs", endpoints=("STORAGE_EMULATOR_HOST",), lists_in_order=True,
+    "gs", "Google Cloud Storage", "gs", endpoints=("STORAGE_EMULATOR_HOST",), protocol="gcs", lists_in_order=True,
     credentials=("GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_SERVICE_ACCOUNT"),
 )  # fmt: skip
 _AZ: Final = Scheme(
-    "azure", "Azure Storage", "az", endpoints=("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"), credentials=(
+    "azure", "Azure Storage", "az", endpoints=("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"), protocol="azure",
+    credentials=(
         "AZURE_STORAGE_", "AZURE_CLIENT_", "AZURE_FEDERATED_TOKEN", "AZURE_TENANT_ID", "AZURE_MSI_", "IDENTITY_",
         "MSI_",
     ),
@@ -85,7 +91,7 @@ def is_container_first(scheme: str) -> bool:
 def schemes_like(scheme: str) -> frozenset[str]:
     """The schemes of canonical URLs that one scheme, in any of its spellings, stands for."""
     row = SCHEMES.get(scheme.lower())
-    if row is None or row.kind != "azure":  # http:// doesn't stand for https://
+    if row is None or row.protocol != "azure":  # http:// doesn't stand for https://
         return frozenset({canonical_scheme(scheme)})
     return frozenset(each.canonical for each in SCHEMES.values() if each.kind == row.kind)
 

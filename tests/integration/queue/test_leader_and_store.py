@@ -12,7 +12,7 @@ import pytest
 from parallelrun_core.storage.interface import Page, Version
 from parallelrun_core.storage.leftovers import LeftoverNames
 from parallelrun_core.storage.objects import ObjectStorage
-from parallelrun_core.storage.objects.asking import asking
+from parallelrun_core.storage.objects.copying import in_threads
 from parallelrun_core.storage.objects.trouble import StoreAway
 from parallelrun_core.wire.states import JobState
 from parallelrun_master.policy.stages import Stage
@@ -36,7 +36,7 @@ class Silent:
     def __iter__(self) -> Iterator[Page]:
         yield b"s3://bucket/in", [b"a", b"b"]
         self.is_asked.set()
-        asking(lambda: self.answers.wait(PATIENCE_S))
+        in_threads(lambda _: self.answers.wait(PATIENCE_S), ["a"], 1)
         yield b"s3://bucket/in", [b"c", b"d"]
 
 

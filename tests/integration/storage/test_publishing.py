@@ -41,7 +41,7 @@ def count(**_):
     if left == 0:
         os.kill(os.getpid(), signal.SIGKILL)
 
-s3._client().meta.events.register(event, count)
+s3._client("s3").meta.events.register(event, count)
 merge(SegmentTable(folder).in_order(), folder / "parts", url, lambda _: None)
 print(left)
 """

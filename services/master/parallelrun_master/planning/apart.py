@@ -16,13 +16,14 @@ from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
-from parallelrun_core.storage.objects.asking import asks_store
 from parallelrun_core.store.heartbeat import own_cpu_clock
 
 T = TypeVar("T")
 
 _STEP_S: Final = 0.05
 _END_S: Final = 0.5
+_STORES: Final = "parallelrun_core.storage.objects."
+"""Whose functions ask stores."""
 
 
 class Hung(Exception):
@@ -33,6 +34,14 @@ def where_is(thread: int) -> str:
     """Return where a thread is now: its innermost two functions."""
     stack = traceback.extract_stack(sys._current_frames()[thread])
     return ", called by ".join(f"{each.name} ({Path(each.filename).name})" for each in stack[:-3:-1])
+
+
+def asks_store(thread: int) -> bool:
+    """Return whether a thread is in a function that asks a store."""
+    frame = sys._current_frames().get(thread)
+    while frame is not None and not str(frame.f_globals.get("__name__", "")).startswith(_STORES):
+        frame = frame.f_back
+    return frame is not None
 
 
 class Apart:

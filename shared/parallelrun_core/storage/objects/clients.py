@@ -18,7 +18,7 @@ from parallelrun_core.datastores.registry import Known, known
 from parallelrun_core.storage.location import datastore_of
 from parallelrun_core.storage.objects import datastores, environment
 from parallelrun_core.storage.objects.redirects import staying_at
-from parallelrun_core.storage.schemes import SCHEMES, endpoint_variables
+from parallelrun_core.storage.schemes import SCHEMES, endpoint_variables, scheme_of
 from parallelrun_core.storage.url_flaws import LOOPBACK
 
 if TYPE_CHECKING:
@@ -70,23 +70,25 @@ def _made(store: str) -> ObjectStore:
     options = _options()
     if _is_plain_http_meant(store):
         options["allow_http"] = True
-    scheme = store.partition(":")[0]
-    if scheme == "gs" or (scheme == "s3" and not environment.is_asked_for_by_the_library()):
-        options = staying_at(next(filter(None, map(os.environ.get, endpoint_variables(scheme))), ""), options)
+    scheme, _, bucket = store.partition("://")
+    row, endpoint = scheme_of(store), environment.endpoint_of(scheme)
+    protocol = row.protocol if row is not None else ""
+    if protocol == "gcs" or (protocol == "s3" and not environment.is_asked_for_by_the_library()):
+        options = staying_at(endpoint, options)
     with _refusals(store):
         from obstore.store import AzureStore, GCSStore, S3Store, from_url
 
         settings: dict[str, Any] = {"client_options": options, "retry_config": _retries()}
-        if store.startswith("s3://"):
-            return S3Store.from_url(
-                store, region=environment.s3_region(), credential_provider=environment.s3_credentials(), **settings
-            )
-        if store.startswith(("az://", "abfss://")):
-            return AzureStore.from_url(
-                store, **settings, **environment.azure_options(has_account=not store.startswith("az:"))
-            )
-        if store.startswith("gs://"):
-            return GCSStore.from_url(store, config=environment.google_options(), **settings)
+        match protocol:
+            case "s3":
+                settings |= {"endpoint": endpoint} if endpoint else {}
+                region, provider = environment.s3_region(), environment.s3_credentials()
+                return S3Store.from_url(f"s3://{bucket}", region=region, credential_provider=provider, **settings)
+            case "azure":
+                has_account = bool(row and row.is_container_first)
+                return AzureStore.from_url(store, **settings, **environment.azure_options(has_account=has_account))
+            case "gcs":
+                return GCSStore.from_url(f"gs://{bucket}", config=environment.google_options(endpoint), **settings)
         return from_url(store, **settings)
 
 

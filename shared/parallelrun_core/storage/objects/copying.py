@@ -7,6 +7,8 @@ of a web server is always one: it may have no tag, and then several answers coul
 from __future__ import annotations
 
 import os
+from collections import deque
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TYPE_CHECKING, Final
@@ -30,6 +32,14 @@ _AT_ONCE: Final = 8
 @cache
 def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_AT_ONCE, "copy")
+
+
+def in_threads(work: Callable[[str], object], names: Iterable[str], threads: int) -> None:
+    """Ask a store about each name, in so many threads. Whoever waits for them here is seen to ask a store, too
+    (`planning/apart.py` of the master).
+    """
+    with ThreadPoolExecutor(threads, "store") as pool:
+        deque(pool.map(work, names), maxlen=0)
 
 
 def copy(url: str, version: Version, fd: int, part: range | None = None) -> None:

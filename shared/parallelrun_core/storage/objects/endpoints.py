@@ -8,15 +8,14 @@ credentials, for what a store answers in XML or JSON, be it a refusal.
 from __future__ import annotations
 
 import errno
-import os
 from functools import cache
 from typing import Final
 
 from parallelrun_core.datastores.registry import known
 from parallelrun_core.storage.location import datastore_of
+from parallelrun_core.storage.objects.environment import endpoint_of
 from parallelrun_core.storage.objects.trouble import NOT_A_STORE, StoreError
 from parallelrun_core.storage.objects.web import first_bytes
-from parallelrun_core.storage.schemes import endpoint_variables
 
 _HEAD_BYTES: Final = 512
 _PAGES: Final = (b"<!doctype html", b"<html")
@@ -39,8 +38,7 @@ def check_endpoint(store: str, url: str) -> None:
 def _endpoint_of(store: str) -> str:
     if name := datastore_of(store):
         return str(getattr(known(name).datastore, "endpoint", ""))
-    names = endpoint_variables(store.partition(":")[0])
-    return next((os.environ[name] for name in names if os.environ.get(name)), "")
+    return endpoint_of(store.partition(":")[0])
 
 
 def _bucket_of(store: str) -> str:

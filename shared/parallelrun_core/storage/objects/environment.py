@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from parallelrun_core.storage.schemes import endpoint_variables
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -22,8 +24,6 @@ _BY_THE_LIBRARY: Final = (
 )  # fmt: skip
 _VALID_S: Final = 300
 """botocore renews what expires a quarter of an hour before."""
-GOOGLE_ENDPOINT: Final = "STORAGE_EMULATOR_HOST"
-"""As Google's own libraries have it: URL of a store that wants no credentials."""
 _NOBODY: Final = {"disable_oauth": True, "client_email": "", "private_key": "", "private_key_id": ""}
 """What the library takes for the account of somebody who needs none."""
 _OF_AZURES_COMMANDS: Final = {
@@ -121,9 +121,15 @@ def azure_options(*, has_account: bool = False) -> dict[str, Any]:
     }
 
 
-def google_options() -> GCSConfig:
-    """Another server, if the environment names one."""
-    emulator = os.environ.get(GOOGLE_ENDPOINT, "")
+def endpoint_of(scheme: str) -> str:
+    """The server that is asked instead of a provider's own for stores of this scheme; empty: the environment names
+    none.
+    """
+    return next(filter(None, map(os.environ.get, endpoint_variables(scheme))), "")
+
+
+def google_options(emulator: str) -> GCSConfig:
+    """Return the settings for another server, if there is one."""
     return at_google_server(emulator if "://" in emulator else f"http://{emulator}") if emulator else {}
 
 

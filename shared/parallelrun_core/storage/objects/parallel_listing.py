@@ -18,15 +18,15 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
+from parallelrun_core.storage.objects.environment import endpoint_of
 from parallelrun_core.storage.objects.trouble import StoreError
-from parallelrun_core.storage.schemes import SCHEMES, endpoint_variables, scheme_of
+from parallelrun_core.storage.schemes import scheme_of
 
 Key = dict[str, Any]
 Pages = Callable[[str, str], Iterator[Sequence[Any]]]
 """The pages of a folder (empty: all there is), beginning after a key (empty: at the first)."""
 
 _AT_ONCE: Final = 8
-_ENDPOINTS: Final = endpoint_variables(*(name for name, row in SCHEMES.items() if row.lists_in_order))
 _OF_DIRECTORIES: Final = "--x-s3"
 _BEHIND: Final = "~~~~~~~~"
 """After all names but those that begin with letters of other alphabets: the scout drops these."""
@@ -54,8 +54,7 @@ def folders_at_once(store: str) -> int:
     setting = os.environ.get("PARALLELRUN_LIST_AT_ONCE", "")
     if setting.isdecimal():
         return max(1, int(setting))
-    is_elsewhere = any(os.environ.get(name) for name in _ENDPOINTS)
-    return 1 if is_elsewhere else _AT_ONCE
+    return 1 if endpoint_of(store.partition(":")[0]) else _AT_ONCE
 
 
 def pages_at_once(pages_of: Pages, folder: str, at_once: int) -> Iterator[Sequence[Any]]:

@@ -9,16 +9,14 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.storage.interface import Storage, Version
-from parallelrun_core.storage.objects.asking import asking
+from parallelrun_core.storage.objects.copying import in_threads
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
 
@@ -91,8 +89,7 @@ def copied(folder: str, rule: PathRule | None, version: int | None) -> Iterator[
             # Which version was the last one at some time, the library tells by them.
             os.utime(target / name, (versions[name].modified, versions[name].modified))
 
-        with ThreadPoolExecutor(_AT_ONCE, "delta-log") as pool:
-            asking(lambda: deque(pool.map(copy, names), maxlen=0))
+        in_threads(copy, names, _AT_ONCE)
         yield here
 
 

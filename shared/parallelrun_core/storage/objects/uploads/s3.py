@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from functools import cache
 from typing import Any, Final, NamedTuple
 
 from parallelrun_core.datastores.credentials import Keys
@@ -12,11 +11,12 @@ from parallelrun_core.datastores.registry import Known, known
 from parallelrun_core.storage.location import datastore_of
 from parallelrun_core.storage.objects.address import Address
 from parallelrun_core.storage.objects.clients import StoresMissing
-from parallelrun_core.storage.objects.environment import s3_region
+from parallelrun_core.storage.objects.environment import endpoint_of, s3_region
 from parallelrun_core.storage.schemes import scheme_of
 
 _TRIES: Final = 10
 """Of each request, over about a minute and a half."""
+_OF_SCHEMES: Final[dict[str, Any]] = {}
 _OF_DATASTORES: Final[dict[str, tuple[Known, Any]]] = {}
 """With what each was made from."""
 
@@ -37,7 +37,7 @@ def is_s3(address: Address) -> bool:
     if name:
         return isinstance(known(name).datastore, S3Datastore)
     row = scheme_of(address.store)
-    return row is not None and row.speaks_s3
+    return row is not None and row.protocol == "s3"
 
 
 def place_of(address: Address) -> S3Place:
@@ -49,7 +49,8 @@ def place_of(address: Address) -> S3Place:
     """
     name = datastore_of(address.store)
     if not name:
-        return S3Place(_client(), {"Bucket": address.store.partition("://")[2], "Key": address.key})
+        scheme, _, bucket = address.store.partition("://")
+        return S3Place(_client(scheme), {"Bucket": bucket, "Key": address.key})
     present = known(name)
     datastore = present.datastore
     if not isinstance(datastore, S3Datastore):
@@ -61,10 +62,12 @@ def place_of(address: Address) -> S3Place:
     return S3Place(cached_client[1], {"Bucket": datastore.bucket, "Key": key})
 
 
-@cache
-def _client() -> Any:
-    endpoint = any(os.environ.get(name) for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"))
-    return _made({"addressing_style": "path"} if endpoint else {}, s3_region())
+def _client(scheme: str) -> Any:
+    if scheme not in _OF_SCHEMES:
+        endpoint = endpoint_of(scheme)
+        style = {"addressing_style": "path"} if endpoint else {}
+        _OF_SCHEMES[scheme] = _made(style, s3_region(), endpoint_url=endpoint or None)
+    return _OF_SCHEMES[scheme]
 
 
 def _client_of(datastore: S3Datastore, present: Known) -> Any:
@@ -97,9 +100,7 @@ def _made(style: dict[str, str], region: str, *, is_anonymous: bool = False, **s
 
 def forget() -> None:
     """Make clients anew, as when the environment has changed. For tests."""
-    if _client.cache_info().currsize:
-        _client().close()
-    _client.cache_clear()
-    for _, client in _OF_DATASTORES.values():
+    for client in (*_OF_SCHEMES.values(), *(client for _, client in _OF_DATASTORES.values())):
         client.close()
+    _OF_SCHEMES.clear()
     _OF_DATASTORES.clear()
