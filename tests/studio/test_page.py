@@ -154,11 +154,13 @@ def test_tabs_follow_a_job_and_see_what_is_done_in_another(opened: Tab, shown: S
 
 def test_gpus_are_shown_where_there_are_any(opened: Tab, shown: Studio) -> None:
     """Machines that run tests have none, so their table is written here."""
+    times = [f"2026-11-23T08:{second // 60:02}:{second % 60:02}.000000" for second in range(1000)]
     table = (
         "Utc Time,Gpu,Name,Utilization Percent,Memory Total (MB),Memory Used (MB)\n"
-        "2026-11-23T08:00:00.000000,0,H200,80.0,141000,70500\n"
-        "2026-11-23T08:00:10.000000,0,H200,90.0,141000,71000\n"
-    ) + "".join(f"2026-11-23T08:00:00.000000,{gpu},H200,80.0,141000,70500\n" for gpu in range(1, 19))
+        + "".join(f"{time},0,H200,80.0,141000,70500\n" for time in times[:-1])
+        + f"{times[-1]},0,H200,90.0,141000,71000\n"
+        + "".join(f"{times[0]},{gpu},H200,80.0,141000,70500\n" for gpu in range(1, 19))
+    )
     perf = "sys/perf/node000"
     entries = [
         {"path": f"{perf}/{name}", "bytes": 200, "modified": "2026-11-23T08:00:00.000Z"}
@@ -169,8 +171,10 @@ def test_gpus_are_shown_where_there_are_any(opened: Tab, shown: Studio) -> None:
     opened.page.route("**/node_gpu_usage.csv", lambda route: route.fulfill(body=table, content_type="text/plain"))
     opened.open(f"/jobs/{shown.jobs['good']}/resources")
     opened.page.get_by_role("heading", name="GPU 0 (H200)").wait_for()
-    opened.page.get_by_role("region", name="GPU 0 (H200)").get_by_role("button", name="Show as table").click()
+    chart = opened.page.get_by_role("region", name="GPU 0 (H200)", exact=True)
+    chart.get_by_role("button", name="Show as table").click()
     opened.page.get_by_role("cell", name="90 %").wait_for()
+    assert chart.get_by_role("row").count() == 1 + 334, "the head, and every third record"
     opened.page.get_by_text("and 3 more", exact=True).wait_for()
     assert opened.page.get_by_role("heading", name="(H200)").count() == 16
 

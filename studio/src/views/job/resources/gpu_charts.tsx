@@ -1,12 +1,9 @@
 // The GPUs of a node in time, each by itself.
 
 import type { JSX } from "preact";
-import { LineChart } from "../../../charts/line_chart";
-import { Twin } from "../../../charts/twin";
-import { Card } from "../../../parts/card";
 import { count } from "../../../words/numbers";
 import { numberIn, type Row } from "../../../words/table";
-import { clock } from "../../../words/times";
+import { inPercent, recorded, thinned, TimeChart } from "./time_chart";
 
 const MOST_GPUS = 16;
 
@@ -26,39 +23,22 @@ export function GpuCharts({ rows }: { rows: Row[] }): JSX.Element | null {
   );
 }
 
-function OneGpu({ gpu, rows }: { gpu: string; rows: Row[] }): JSX.Element {
-  const title = `GPU ${gpu} (${rows[0]!["Name"] ?? ""})`;
-  const times = rows.map((row) => Date.parse(`${row["Utc Time"]!}Z`) / 1000);
-  const values = (of: (row: Row) => number): (number | null)[] =>
-    rows.map((row) => (Number.isFinite(of(row)) ? of(row) : null));
-  const lines = [
-    {
-      name: "in use",
-      kind: "first" as const,
-      values: values((row) => numberIn(row, "Utilization Percent")),
-      isFilled: true,
-    },
-    {
-      name: "memory",
-      kind: "second" as const,
-      values: values((row) => (100 * numberIn(row, "Memory Used (MB)")) / numberIn(row, "Memory Total (MB)")),
-    },
-  ];
-  const format = (value: number): string => `${Math.round(value)} %`;
+function OneGpu({ gpu, rows: all }: { gpu: string; rows: Row[] }): JSX.Element {
+  const { rows, times } = thinned(all);
+  const inUse = rows.map((row) => recorded(numberIn(row, "Utilization Percent")));
+  const memory = rows.map((row) =>
+    recorded((100 * numberIn(row, "Memory Used (MB)")) / numberIn(row, "Memory Total (MB)")),
+  );
   return (
-    <Card title={title}>
-      <Twin
-        caption={title}
-        columns={[{ name: "Time" }, ...lines.map(({ name }) => ({ name, isNumber: true }))]}
-        rows={() =>
-          times.map((time, index) => [
-            clock(time * 1000),
-            ...lines.map((line) => (line.values[index] === null ? "–" : format(line.values[index]!))),
-          ])
-        }
-      >
-        <LineChart label={title} times={times} lines={lines} format={format} height={150} most={100} />
-      </Twin>
-    </Card>
+    <TimeChart
+      title={`GPU ${gpu} (${rows[0]!["Name"] ?? ""})`}
+      times={times}
+      lines={[
+        { name: "in use", kind: "first", values: inUse, isFilled: true },
+        { name: "memory", kind: "second", values: memory },
+      ]}
+      format={inPercent}
+      most={100}
+    />
   );
 }

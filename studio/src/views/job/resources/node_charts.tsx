@@ -1,52 +1,20 @@
 // A node in time: what it had, and what of it was used.
 
 import type { JSX } from "preact";
-import { LineChart, type Line } from "../../../charts/line_chart";
-import { Twin } from "../../../charts/twin";
-import { Card } from "../../../parts/card";
 import { bytes } from "../../../words/numbers";
 import { numberIn, type Row } from "../../../words/table";
-import { clock } from "../../../words/times";
+import { inPercent, recorded, thinned, TimeChart, type TimeChartProps } from "./time_chart";
 
 const MB = 2 ** 20;
-const MOST_POINTS = 400;
 
-interface Chart {
-  title: string;
-  lines: Line[];
-  format: (value: number) => string;
-  most?: number;
-  hasBytes?: boolean;
-}
+type Chart = Omit<TimeChartProps, "caption" | "times">;
 
-export function NodeCharts({ node, rows }: { node: string; rows: Row[] }): JSX.Element {
-  const shown = thinned(rows);
-  const times = shown.map((row) => Date.parse(`${row["Utc Time"]!}Z`) / 1000);
+export function NodeCharts({ node, rows: all }: { node: string; rows: Row[] }): JSX.Element {
+  const { rows, times } = thinned(all);
   return (
     <div class="charts">
-      {chartsOf(shown, times).map(({ title, lines, format, most, hasBytes = false }) => (
-        <Card key={title} title={title}>
-          <Twin
-            caption={`${title} of ${node}`}
-            columns={[{ name: "Time" }, ...lines.map(({ name }) => ({ name, isNumber: true }))]}
-            rows={() =>
-              times.map((time, index) => [
-                clock(time * 1000),
-                ...lines.map(({ values }) => (values[index] === null ? "–" : format(values[index]!))),
-              ])
-            }
-          >
-            <LineChart
-              label={`${title} of ${node}`}
-              times={times}
-              lines={lines}
-              format={format}
-              height={150}
-              hasBytes={hasBytes}
-              {...(most === undefined ? {} : { most })}
-            />
-          </Twin>
-        </Card>
+      {chartsOf(rows, times).map((chart) => (
+        <TimeChart key={chart.title} caption={`${chart.title} of ${node}`} times={times} {...chart} />
       ))}
     </div>
   );
@@ -54,20 +22,19 @@ export function NodeCharts({ node, rows }: { node: string; rows: Row[] }): JSX.E
 
 function chartsOf(rows: Row[], times: number[]): Chart[] {
   const plain = (column: string, factor = 1): (number | null)[] =>
-    rows.map((row) => finite(numberIn(row, column) * factor));
+    rows.map((row) => recorded(numberIn(row, column) * factor));
   /** Of a sum that grows: by how much each second. */
   const perSecond = (column: string, factor = 1): (number | null)[] =>
     rows.map((row, index) => {
       const before = rows[index - 1];
       return before
-        ? finite(((numberIn(row, column) - numberIn(before, column)) * factor) / (times[index]! - times[index - 1]!))
+        ? recorded(((numberIn(row, column) - numberIn(before, column)) * factor) / (times[index]! - times[index - 1]!))
         : null;
     });
   /** The same for seconds, in percent; the clocks of both don't agree to the millisecond. */
   const share = (column: string): (number | null)[] =>
     perSecond(column, 100).map((value) => value && Math.min(100, value));
   const inBytes = (value: number): string => `${bytes(value)}/s`;
-  const inPercent = (value: number): string => `${Math.round(value)} %`;
   const charts: Chart[] = [
     {
       title: "CPU",
@@ -112,12 +79,4 @@ function chartsOf(rows: Row[], times: number[]): Chart[] {
     },
   ];
   return charts.filter(({ lines }) => lines.some(({ values }) => values.some((value) => value !== null)));
-}
-
-const finite = (value: number): number | null => (Number.isFinite(value) && value >= 0 ? value : null);
-
-/** Every n-th row, and the last one: a screen has room for some hundreds. */
-function thinned(rows: Row[]): Row[] {
-  const step = Math.ceil(rows.length / MOST_POINTS);
-  return rows.filter((_, index) => index % step === 0 || index === rows.length - 1);
 }
