@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from parallelrun.cli.definitions import command_group
 from parallelrun.cli.exit_codes import ExitCode
 from parallelrun.cli.output import FormatOption, OutputFormat, dump, say, show_one, table
-from parallelrun.cli.server import Token, Url, connect
+from parallelrun.cli.server import Client, Commands
 
 if TYPE_CHECKING:
     from parallelrun.models import Sweep
 
-admin = command_group("For who runs a cluster.")
+admin = Commands(help="For who runs a cluster.")
 
 _KINDS = {
     "jobs": "folders of jobs",
@@ -33,12 +32,11 @@ _KINDS = {
 
 
 @admin.command()
-def usage(form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
+def usage(client: Client, form: FormatOption = OutputFormat.TABLE) -> None:
     """Show what takes the room. Of the cluster's root folder; and the rules of retention."""
     from parallelrun_core.answers.retention import rule_in_words
 
-    with connect(url, token) as client:
-        measured = client.admin.usage()
+    measured = client.admin.usage()
     if form is not OutputFormat.TABLE:
         dump(measured, form)
         return
@@ -58,18 +56,16 @@ def usage(form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token =
 
 @admin.command()
 def prune(
+    client: Client,
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be removed.")] = False,
     form: FormatOption = OutputFormat.TABLE,
-    url: Url = "",
-    token: Token = "",
 ) -> None:
     """Remove what retention doesn't keep. A master does it at once, not within the hour.
 
     Jobs that were deleted go, too, though they could still be restored.
     """
-    with connect(url, token) as client:
-        planned = client.admin.prune(dry_run=dry_run)
+    planned = client.admin.prune(dry_run=dry_run)
     if form is not OutputFormat.TABLE:
         dump(planned, form)
         return

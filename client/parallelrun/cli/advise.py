@@ -10,7 +10,7 @@ import typer
 
 from parallelrun.cli.job_files import JobId
 from parallelrun.cli.output import FormatOption, OutputFormat, dump, table
-from parallelrun.cli.server import Token, Url, connect
+from parallelrun.cli.server import Client
 
 if TYPE_CHECKING:
     from parallelrun_core.adviser.advice import Advice, AdviceCurve, CurvePoint
@@ -31,6 +31,7 @@ def seconds_of(text: str) -> float:
 
 
 def advise(
+    client: Client,
     job_id: JobId,
     *,
     what_if: Annotated[
@@ -46,16 +47,13 @@ def advise(
     ] = None,
     min_saving: Annotated[str, typer.Option(metavar="TIME", help="Leave out what saves less: 60s, 5m.")] = "60s",
     form: FormatOption = OutputFormat.TABLE,
-    url: Url = "",
-    token: Token = "",
 ) -> None:
     """Say what would make a job faster, cheaper or safer. Says exactly what to change; also while it runs."""
     least_s = seconds_of(min_saving)
-    with connect(url, token) as client:
-        if what_if:
-            _show_curve(client.jobs.what_if(job_id, what_if, price=price), form, is_range=".." in what_if)
-        else:
-            _show_advice(client.jobs.advice(job_id, min_saving_s=least_s), form)
+    if what_if:
+        _show_curve(client.jobs.what_if(job_id, what_if, price=price), form, is_range=".." in what_if)
+    else:
+        _show_advice(client.jobs.advice(job_id, min_saving_s=least_s), form)
 
 
 def _show_advice(advice: Advice, form: OutputFormat) -> None:

@@ -32,21 +32,20 @@ from parallelrun.cli.plan import plan_command
 from parallelrun.cli.quota import quota, usage
 from parallelrun.cli.run import run_command
 from parallelrun.cli.schedule import schedule
+from parallelrun.cli.server import Commands
 from parallelrun.cli.token import token
 from parallelrun.cli.tune import tune_command
 
 if TYPE_CHECKING:
     from parallelrun.embedded.begun_template import BegunTemplate
 
-app = typer.Typer(
+app = Commands(
     name="parallelrun",
     help="Run an entry script over many files, on this machine or on a cluster.",
     epilog="Exit codes: 0 completed, 1 usage, 2 invalid spec, 3 job failed, 4 job canceled, 5 server unreachable, "
     "6 timeout, 130 interrupted.",
     context_settings={"help_option_names": ["--help", "-h"]},
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,
 )
 app.command("run")(run_command)
 app.command("tune")(tune_command)

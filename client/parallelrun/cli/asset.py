@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import typer
 
-from parallelrun.cli.definitions import command_group
 from parallelrun.cli.output import FormatOption, OutputFormat, say, show_change, show_list, show_one
-from parallelrun.cli.server import Local, Token, Url, local_or_remote
+from parallelrun.cli.server import Commands, Place
 
 if TYPE_CHECKING:
     from parallelrun.embedded.assets import OwnAssets
     from parallelrun.models import Asset
     from parallelrun.resources.assets import Assets
+
+    AssetPlace: TypeAlias = Place[Assets | OwnAssets]
+else:
+    AssetPlace = object
 
 _HELP: Final = {
     "data": "Names for folders, files and tables",
@@ -51,130 +53,104 @@ def asset_kinds() -> list[str]:
     return [*(kind for kind in _HELP if kind in kinds), *sorted(kinds - _HELP.keys())]
 
 
-def commands_for(kind: str) -> typer.Typer:
-    group = command_group(f"{_HELP.get(kind, f'Names for assets of type {kind}')}. {_WHOSE}")
-    _add_create(group, kind)
-    _add_list(group, kind)
-    _add_show(group, kind)
-    _add_label(group, kind)
-    _add_archiving(group, kind)
+def commands_for(kind: str) -> Commands:
+    """Return the group of commands about the assets of one kind."""
+
+    def own() -> OwnAssets:
+        from parallelrun.embedded.assets import OwnAssets
+
+        return OwnAssets(kind)
+
+    help_text = f"{_HELP.get(kind, f'Names for assets of type {kind}')}. {_WHOSE}"
+    group = Commands(lambda client: client.assets(kind), own, help=help_text)
+    for name, command in _COMMANDS:
+        group.command(name)(command)
     return group
 
 
-def _add_create(group: typer.Typer, kind: str) -> None:
-    @group.command()
-    def create(
-        *,
-        file: Annotated[
-            Path | None, typer.Option("--file", "-f", help="Its document, as YAML or JSON.", show_default=False)
-        ] = None,
-        name: Name = "",
-        version: AnyVersion = "",
-        path: Annotated[str, typer.Option("--path", metavar="PATH", help="Where it is.", show_default=False)] = "",
-        kind_of: Annotated[
-            str, typer.Option("--type", metavar="TYPE", help="As in a document, such as mltable.", show_default=False)
-        ] = "",
-        assignments: Assignments = None,
-        no_upload: Annotated[
-            bool, typer.Option("--no-upload", help="Don't copy local files: everybody reads them where they are.")
-        ] = False,
-        form: FormatOption = OutputFormat.TABLE,
-        local: Local = False,
-        url: Url = "",
-        token: Token = "",
-    ) -> None:
-        """Make a version, and print what a job's document calls it. Without a version, it is the next number."""
-        if file is None and not (name and (path or assignments)):
-            raise typer.BadParameter("give the document, or for data and models --name and --path", param_hint="--file")
-        changes = _changes(assignments or (), name=name, version=version, path=_here(path), type=kind_of)
-        with _assets(kind, url, token, local=local) as (assets, where):
-            created = assets.create(file or {}, changes=changes, upload=not no_upload)
-        show_change(created, form, name=created.id)
-        path = f"{created.path}, " if created.path and kind != "component" else ""
-        say(f"{path}{where}")
+def create(
+    place: AssetPlace,
+    *,
+    file: Annotated[
+        Path | None, typer.Option("--file", "-f", help="Its document, as YAML or JSON.", show_default=False)
+    ] = None,
+    name: Name = "",
+    version: AnyVersion = "",
+    path: Annotated[str, typer.Option("--path", metavar="PATH", help="Where it is.", show_default=False)] = "",
+    kind_of: Annotated[
+        str, typer.Option("--type", metavar="TYPE", help="As in a document, such as mltable.", show_default=False)
+    ] = "",
+    assignments: Assignments = None,
+    no_upload: Annotated[
+        bool, typer.Option("--no-upload", help="Don't copy local files: everybody reads them where they are.")
+    ] = False,
+    form: FormatOption = OutputFormat.TABLE,
+) -> None:
+    """Make a version, and print what a job's document calls it. Without a version, it is the next number."""
+    if file is None and not (name and (path or assignments)):
+        raise typer.BadParameter("give the document, or for data and models --name and --path", param_hint="--file")
+    changes = _changes(assignments or (), name=name, version=version, path=_here(path), type=kind_of)
+    created = place.things.create(file or {}, changes=changes, upload=not no_upload)
+    show_change(created, form, name=created.id)
+    path = f"{created.path}, " if created.path and created.type != "component" else ""
+    say(f"{path}{place.words}")
 
 
-def _add_list(group: typer.Typer, kind: str) -> None:
-    @group.command("list")
-    def list_assets(
-        *,
-        name: Name = "",
-        form: FormatOption = OutputFormat.TABLE,
-        archived: Archived = False,
-        local: Local = False,
-        url: Url = "",
-        token: Token = "",
-    ) -> None:
-        """List all of them, or the versions of one. Of all, each is shown by its latest version."""
-        with _assets(kind, url, token, local=local) as (assets, _):
-            show_list(
-                assets.versions(name, archived=archived) if name else assets.list(archived=archived),
-                form,
-                name=lambda each: each.id,
-                columns=[
-                    "name",
-                    "version",
-                    "created",
-                    ("TYPE", lambda each: each.content.get("type", "")),
-                    "path",
-                    *([("ARCHIVED", lambda each: "yes" if each.archived else "")] if archived else []),
-                ],
-            )
+def list_assets(
+    place: AssetPlace, *, name: Name = "", form: FormatOption = OutputFormat.TABLE, archived: Archived = False
+) -> None:
+    """List all of them, or the versions of one. Of all, each is shown by its latest version."""
+    assets = place.things
+    show_list(
+        assets.versions(name, archived=archived) if name else assets.list(archived=archived),
+        form,
+        name=lambda each: each.id,
+        columns=[
+            "name",
+            "version",
+            "created",
+            ("TYPE", lambda each: each.content.get("type", "")),
+            "path",
+            *([("ARCHIVED", lambda each: "yes" if each.archived else "")] if archived else []),
+        ],
+    )
 
 
-def _add_show(group: typer.Typer, kind: str) -> None:
-    @group.command()
-    def show(
-        *,
-        name: Name,
-        version: AnyVersion = "",
-        label: AnyLabel = "",
-        form: FormatOption = OutputFormat.TABLE,
-        local: Local = False,
-        url: Url = "",
-        token: Token = "",
-    ) -> None:
-        """Show one version, by default the latest."""
-        with _assets(kind, url, token, local=local) as (assets, _):
-            asset = assets.get(name, version, label=label)
-        show_one(asset, form, name=asset.id, lines=list(_lines(asset)))
+def show(
+    place: AssetPlace,
+    *,
+    name: Name,
+    version: AnyVersion = "",
+    label: AnyLabel = "",
+    form: FormatOption = OutputFormat.TABLE,
+) -> None:
+    """Show one version, by default the latest."""
+    asset = place.things.get(name, version, label=label)
+    show_one(asset, form, name=asset.id, lines=list(_lines(asset)))
 
 
-def _add_label(group: typer.Typer, kind: str) -> None:
-    @group.command()
-    def label(
-        *,
-        name: Name,
-        label: AnyLabel,
-        version: AnyVersion = "",
-        local: Local = False,
-        url: Url = "",
-        token: Token = "",
-    ) -> None:
-        """Let a label stand for a version. Without a version, the label is forgotten."""
-        with _assets(kind, url, token, local=local) as (assets, _):
-            if version:
-                assets.set_label(name, label, version)
-            else:
-                assets.remove_label(name, label)
+def set_label(place: AssetPlace, *, name: Name, label: AnyLabel, version: AnyVersion = "") -> None:
+    """Let a label stand for a version. Without a version, the label is forgotten."""
+    if version:
+        place.things.set_label(name, label, version)
+    else:
+        place.things.remove_label(name, label)
 
 
-def _add_archiving(group: typer.Typer, kind: str) -> None:
-    @group.command()
-    def archive(
-        *, name: Name, version: AnyVersion = "", local: Local = False, url: Url = "", token: Token = ""
-    ) -> None:
-        """Hide a version, or all of it, from lists. Jobs that name it find it all the same."""
-        with _assets(kind, url, token, local=local) as (assets, _):
-            assets.archive(name, version)
+def archive(place: AssetPlace, *, name: Name, version: AnyVersion = "") -> None:
+    """Hide a version, or all of it, from lists. Jobs that name it find it all the same."""
+    place.things.archive(name, version)
 
-    @group.command()
-    def restore(
-        *, name: Name, version: AnyVersion = "", local: Local = False, url: Url = "", token: Token = ""
-    ) -> None:
-        """Show again what was archived."""
-        with _assets(kind, url, token, local=local) as (assets, _):
-            assets.restore(name, version)
+
+def restore(place: AssetPlace, *, name: Name, version: AnyVersion = "") -> None:
+    """Show again what was archived."""
+    place.things.restore(name, version)
+
+
+_COMMANDS: Final[tuple[tuple[str, Callable[..., None]], ...]] = (
+    ("create", create), ("list", list_assets), ("show", show), ("label", set_label), ("archive", archive),
+    ("restore", restore),
+)  # fmt: skip
 
 
 def _changes(assignments: list[str] | tuple[()], **given: str) -> dict[str, Any]:
@@ -212,12 +188,3 @@ def _lines(asset: Asset) -> Iterator[tuple[str, object]]:
             yield field, yaml.safe_dump(value, sort_keys=False, allow_unicode=True).rstrip()
         else:
             yield field, value
-
-
-def _assets(kind: str, url: str, token: str, *, local: bool) -> AbstractContextManager[tuple[Assets | OwnAssets, str]]:
-    """Return the assets that are meant, and where they are."""
-    from parallelrun.embedded.assets import OwnAssets
-
-    return local_or_remote(
-        url, token, local=local, here=lambda: OwnAssets(kind), remote=lambda client: client.assets(kind)
-    )

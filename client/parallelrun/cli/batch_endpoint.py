@@ -8,13 +8,15 @@ from typing import Annotated, Any
 import typer
 
 from parallelrun.cli import completion
-from parallelrun.cli.definitions import add_delete, add_list, add_show, command_group
+from parallelrun.cli.definitions import add_delete, add_list, add_show
 from parallelrun.cli.job_follow import follow_job
 from parallelrun.cli.output import FormatOption, OutputFormat, say_notes, show_change, show_list, show_one
-from parallelrun.cli.server import Token, Url, connect
+from parallelrun.cli.server import Client, Commands
 
-batch_endpoint = command_group("Named jobs over data that whoever calls them gives.")
-batch_deployment = command_group("The deployments of batch endpoints.")
+batch_endpoint = Commands(
+    lambda client: client.batch_endpoints, help="Named jobs over data that whoever calls them gives."
+)
+batch_deployment = Commands(help="The deployments of batch endpoints.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False)]
 OneEndpoint = Annotated[str, typer.Argument(metavar="NAME", show_default=False, autocompletion=completion.endpoints)]
@@ -37,22 +39,16 @@ FileOption = Annotated[
 
 @batch_endpoint.command("create")
 def create_endpoint(
-    file: FileOption = None,
-    name: NameOption = "",
-    form: FormatOption = OutputFormat.TABLE,
-    url: Url = "",
-    token: Token = "",
+    client: Client, file: FileOption = None, name: NameOption = "", form: FormatOption = OutputFormat.TABLE
 ) -> None:
     """Define a batch endpoint, or define it anew, and print its name."""
-    with connect(url, token) as client:
-        created = client.batch_endpoints.create(file, name=name)
+    created = client.batch_endpoints.create(file, name=name)
     show_change(created, form, name=created.name)
 
 
 add_list(
     batch_endpoint,
     "List all batch endpoints.",
-    lambda client: client.batch_endpoints.list(),
     [
         "name",
         ("DEFAULT", lambda each: each.default_deployment),
@@ -65,7 +61,6 @@ add_list(
 add_show(
     batch_endpoint,
     "Show one batch endpoint.",
-    lambda client, name: client.batch_endpoints.get(name),
     lambda endpoint: [
         ("name", endpoint.name),
         ("description", endpoint.description),
@@ -80,13 +75,13 @@ add_show(
 add_delete(
     batch_endpoint,
     "Forget a batch endpoint with its deployments. Their jobs stay.",
-    lambda client, name: client.batch_endpoints.delete(name),
     completion.endpoints,
 )
 
 
 @batch_endpoint.command()
 def invoke(
+    client: Client,
     name: OneEndpoint,
     *,
     data: Annotated[
@@ -105,8 +100,6 @@ def invoke(
     ] = "",
     follow: Annotated[bool, typer.Option("--stream", help="Follow the job until it ends.")] = False,
     form: FormatOption = OutputFormat.TABLE,
-    url: Url = "",
-    token: Token = "",
 ) -> None:
     """Make a job of a deployment and data, and print the job's id."""
     settings: dict[str, Any] = {
@@ -116,17 +109,16 @@ def invoke(
         "instance_count": instance_count,
         "job_name": job_name,
     }
-    with connect(url, token) as client:
-        job = client.batch_endpoints.invoke(
-            name,
-            deployment_name=deployment_name,
-            idempotency_key=idempotency_key or None,
-            **_inputs(data or [], input_type),
-            **settings,
-        )
-        show_change(job, form, name=job.id)
-        if follow:
-            raise typer.Exit(follow_job(client, job))
+    job = client.batch_endpoints.invoke(
+        name,
+        deployment_name=deployment_name,
+        idempotency_key=idempotency_key or None,
+        **_inputs(data or [], input_type),
+        **settings,
+    )
+    show_change(job, form, name=job.id)
+    if follow:
+        raise typer.Exit(follow_job(client, job))
 
 
 def _inputs(pairs: list[str], kind: str) -> dict[str, Any]:
@@ -152,42 +144,36 @@ def _inputs(pairs: list[str], kind: str) -> dict[str, Any]:
 
 @batch_deployment.command("create")
 def create_deployment(
+    client: Client,
     *,
     file: Annotated[Path, typer.Option("--file", "-f", help="The document, as YAML or JSON.", show_default=False)],
     name: NameOption = "",
     endpoint_name: OfEndpoint = "",
     set_default: Annotated[bool, typer.Option("--set-default", help="Invoke it when a request names none.")] = False,
     form: FormatOption = OutputFormat.TABLE,
-    url: Url = "",
-    token: Token = "",
 ) -> None:
     """Define a deployment, or define it anew, and print its name."""
-    with connect(url, token) as client:
-        created = client.batch_deployments.create(file, name=name, endpoint_name=endpoint_name, set_default=set_default)
+    created = client.batch_deployments.create(file, name=name, endpoint_name=endpoint_name, set_default=set_default)
     say_notes(created.notes)
     show_change(created, form, name=created.name)
 
 
 @batch_deployment.command("list")
-def list_deployments(
-    endpoint_name: OfEndpoint, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = ""
-) -> None:
+def list_deployments(client: Client, endpoint_name: OfEndpoint, form: FormatOption = OutputFormat.TABLE) -> None:
     """List the deployments of a batch endpoint."""
-    with connect(url, token) as client:
-        show_list(
-            client.batch_deployments.list(endpoint_name),
-            form,
-            columns=["name", "type", "modified", "description"],
-        )
+    show_list(
+        client.batch_deployments.list(endpoint_name),
+        form,
+        columns=["name", "type", "modified", "description"],
+    )
 
 
 @batch_deployment.command("show")
 def show_deployment(
-    name: Name, endpoint_name: OfEndpoint, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = ""
+    client: Client, name: Name, endpoint_name: OfEndpoint, form: FormatOption = OutputFormat.TABLE
 ) -> None:
     """Show one deployment."""
-    with connect(url, token) as client:
-        deployment = client.batch_deployments.get(name, endpoint_name)
+    deployment = client.batch_deployments.get(name, endpoint_name)
     inputs = [
         f"{each}: {slot.type}" + (f" ({slot.default})" if slot.default is not None else "")
         for each, slot in deployment.inputs.items()
@@ -205,7 +191,6 @@ def show_deployment(
 
 
 @batch_deployment.command("delete")
-def delete_deployment(name: Name, endpoint_name: OfEndpoint, url: Url = "", token: Token = "") -> None:
+def delete_deployment(client: Client, name: Name, endpoint_name: OfEndpoint) -> None:
     """Forget a deployment. Its jobs stay."""
-    with connect(url, token) as client:
-        client.batch_deployments.delete(name, endpoint_name)
+    client.batch_deployments.delete(name, endpoint_name)

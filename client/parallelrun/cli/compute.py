@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from parallelrun.cli.definitions import add_create, add_delete, add_list, add_show, command_group
+from parallelrun.cli.definitions import add_create, add_delete, add_list, add_show
 from parallelrun.cli.exit_codes import ExitCode
 from parallelrun.cli.output import FormatOption, OutputFormat, say, show_change
-from parallelrun.cli.server import Token, Url, connect
+from parallelrun.cli.server import Client, Commands
 
 if TYPE_CHECKING:
     from parallelrun.models import Compute
 
-compute = command_group("Named pools of nodes, and the engines that provide them.")
+compute = Commands(lambda client: client.computes, help="Named pools of nodes, and the engines that provide them.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False)]
 
@@ -63,15 +63,13 @@ def _lines(compute: Compute) -> list[tuple[str, object]]:
 add_create(
     compute,
     "Define a compute, or define it anew, and print its name.",
-    lambda client, file: client.computes.create(file),
-    lambda defined: f"{_range(defined)} of type {defined.type}; a job selects it with `compute: {defined.name}`",
+    lambda defined, _: f"{_range(defined)} of type {defined.type}; a job selects it with `compute: {defined.name}`",
 )
 
 
 add_list(
     compute,
     "List all computes.",
-    lambda client: client.computes.list(),
     ["name", "type", ("LIMITS", _range), ("NODES", _nodes), ("DEFAULT", lambda each: "yes" if each.is_default else "")],
 )
 
@@ -79,23 +77,20 @@ add_list(
 add_show(
     compute,
     "Show one compute. With its nodes, what they wait for, and what its engine said.",
-    lambda client, name: client.computes.get(name),
     _lines,
 )
 
 
 @compute.command()
 def plan(
+    client: Client,
     name: Name,
     image: Annotated[
         str, typer.Option(metavar="IMAGE", help="Of a node of this image, which a job has named.", show_default=False)
     ] = "",
-    url: Url = "",
-    token: Token = "",
 ) -> None:
     """Print exactly what its engine is sent for a node."""
-    with connect(url, token) as client:
-        status = client.computes.get(name).status
+    status = client.computes.get(name).status
     if status is None:
         say(f"no provisioner has said anything of {name}: is parallelrun-provisioner running, and its kind not manual?")
         raise typer.Exit(ExitCode.JOB_FAILED)
@@ -112,14 +107,13 @@ def plan(
 
 @compute.command()
 def update(
+    client: Client,
     name: Name,
     assignments: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="FIELD=VALUE", help="Change a field. Can be repeated.", show_default=False),
     ] = None,
     form: FormatOption = OutputFormat.TABLE,
-    url: Url = "",
-    token: Token = "",
 ) -> None:
     """Change a compute. What its engine has refused is tried again at once.
 
@@ -127,16 +121,11 @@ def update(
     """
     from parallelrun_core.untrusted.assignment import set_field
 
-    with connect(url, token) as client:
-        definition = dict(client.computes.get(name).definition)
-        for assignment in assignments or ():
-            set_field(definition, assignment)
-        changed = client.computes.create(definition)
+    definition = dict(client.computes.get(name).definition)
+    for assignment in assignments or ():
+        set_field(definition, assignment)
+    changed = client.computes.create(definition)
     show_change(changed, form, name=changed.name, text=f"{changed.name}: {_range(changed)}")
 
 
-add_delete(
-    compute,
-    "Forget a compute. Its nodes are drained and given back.",
-    lambda client, name: client.computes.delete(name),
-)
+add_delete(compute, "Forget a compute. Its nodes are drained and given back.")

@@ -10,6 +10,7 @@ import typer
 
 from parallelrun.cli.exit_codes import ExitCode
 from parallelrun.cli.output import FormatOption, OutputFormat, dump
+from parallelrun.cli.server import Commands
 from parallelrun.progress.text import clean
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _TABLE_FILE: Final = "MLTable"
 
 
-def add_preview(group: typer.Typer) -> None:
+def add_preview(group: Commands) -> None:
     group.command("preview")(preview_command)
 
 

@@ -3,91 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from parallelrun.cli import completion
-from parallelrun.cli.definitions import command_group
-from parallelrun.cli.output import FormatOption, OutputFormat, say, show_change, show_list, show_one
-from parallelrun.cli.server import Local, Token, Url, local_or_remote
+from parallelrun.cli.definitions import add_create, add_delete, add_list, add_show
+from parallelrun.cli.server import Commands
 
 if TYPE_CHECKING:
     from parallelrun.embedded.datastores import OwnDatastores
-    from parallelrun.resources.datastores import Datastores
+    from parallelrun.models import Datastore
 
-datastore = command_group(
-    "Named places in object stores. Those of a server; without one, of `parallelrun run` on this machine."
+
+def _own() -> OwnDatastores:
+    from parallelrun.embedded.datastores import OwnDatastores
+
+    return OwnDatastores()
+
+
+datastore = Commands(
+    lambda client: client.datastores,
+    _own,
+    help="Named places in object stores. Those of a server; without one, of `parallelrun run` on this machine.",
 )
 
-Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False, autocompletion=completion.datastores)]
 
-
-@datastore.command()
-def create(
-    *,
-    file: Annotated[Path, typer.Option("--file", "-f", help="The definition, as YAML or JSON.", show_default=False)],
-    form: FormatOption = OutputFormat.TABLE,
-    local: Local = False,
-    url: Url = "",
-    token: Token = "",
-) -> None:
-    """Define a datastore, or define it anew, and print its name."""
-    with _datastores(url, token, local=local) as (place, where):
-        defined = place.create(file)
-    show_change(defined, form, name=defined.name)
-    say(f"{defined.location}, {where}")
-    say(f"name what is in it as azureml://datastores/{defined.name}/paths/PATH")
-
-
-@datastore.command("list")
-def list_datastores(
-    form: FormatOption = OutputFormat.TABLE, local: Local = False, url: Url = "", token: Token = ""
-) -> None:
-    """List all datastores."""
-    with _datastores(url, token, local=local) as (place, _):
-        show_list(
-            place.list(),
-            form,
-            columns=["name", "type", "location", ("CREDENTIALS", lambda each: each.access)],
-        )
-
-
-@datastore.command()
-def show(
-    name: Name, form: FormatOption = OutputFormat.TABLE, local: Local = False, url: Url = "", token: Token = ""
-) -> None:
-    """Show one datastore."""
-    with _datastores(url, token, local=local) as (place, _):
-        definition = place.get(name)
-    lines = [
-        ("name", definition.name),
-        ("type", definition.type),
-        ("location", definition.location),
-        ("credentials", definition.access),
-    ]
-    show_one(definition, form, name=definition.name, lines=[*lines, *_details(definition.definition)])
-
-
-@datastore.command()
-def delete(name: Name, local: Local = False, url: Url = "", token: Token = "") -> None:
-    """Forget a datastore. What is in the store stays."""
-    with _datastores(url, token, local=local) as (place, _):
-        place.delete(name)
-
-
-def _details(definition: dict[str, object]) -> Iterator[tuple[str, object]]:
-    for field, value in definition.items():
+def _lines(datastore: Datastore) -> Iterator[tuple[str, object]]:
+    yield from ((name, getattr(datastore, name)) for name in ("name", "type", "location"))
+    yield "credentials", datastore.access
+    for field, value in datastore.definition.items():
         if field == "credentials" and isinstance(value, dict):
             yield "secret", f"the file datastores/{value.get('secret')} in the folder of secrets of each node"
         elif field not in ("name", "type"):
             yield field, value
 
 
-def _datastores(url: str, token: str, *, local: bool) -> AbstractContextManager[tuple[Datastores | OwnDatastores, str]]:
-    """Return the datastores that are meant, and where they are."""
-    from parallelrun.embedded.datastores import OwnDatastores
-
-    return local_or_remote(url, token, local=local, here=OwnDatastores, remote=lambda client: client.datastores)
+add_create(
+    datastore,
+    "Define a datastore, or define it anew, and print its name.",
+    lambda defined, place: (
+        f"{defined.location}, {place.words}\nname what is in it as azureml://datastores/{defined.name}/paths/PATH"
+    ),
+)
+add_list(
+    datastore,
+    "List all datastores.",
+    ["name", "type", "location", ("CREDENTIALS", lambda each: each.access)],
+)
+add_show(datastore, "Show one datastore.", lambda each: [*_lines(each)], completion.datastores)
+add_delete(datastore, "Forget a datastore. What is in the store stays.", completion.datastores)

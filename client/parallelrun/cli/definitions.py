@@ -4,75 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from parallelrun.cli.output import Column, FormatOption, OutputFormat, say, show_change, show_list, show_one
-from parallelrun.cli.server import Token, Url, connect
-
-if TYPE_CHECKING:
-    import msgspec
-
-    from parallelrun.client import Client
+from parallelrun.cli.server import Commands, Place
 
 Completion = Callable[[typer.Context, str], Iterable[tuple[str, str]]]
+DefinitionFile: Any = typer.Option(..., "--file", "-f", help="The definition, as YAML or JSON.", show_default=False)
 
 
-def command_group(text: str) -> typer.Typer:
-    """A group of commands, such as those of all jobs, with its help."""
-    return typer.Typer(help=text, no_args_is_help=True, rich_markup_mode=None)
-
-
-def add_create(
-    group: typer.Typer,
-    text: str,
-    create: Callable[[Client, Path], Any],
-    result: Callable[[Any], str],
-) -> None:
+def add_create(group: Commands, text: str, result: Callable[[Any, Place[Any]], str]) -> None:
     """Add `create`.
 
     Args:
         text: its help.
-        create: defines what a file says.
         result: what follows from the definition, in a sentence.
     """
-    option: Any = typer.Option(..., "--file", "-f", help="The definition, as YAML or JSON.", show_default=False)
 
     @group.command("create", help=text)
-    def command(
-        *, file: Path = option, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = ""
-    ) -> None:
-        with connect(url, token) as client:
-            defined = create(client, file)
+    def command(place: Place[Any], *, file: Path = DefinitionFile, form: FormatOption = OutputFormat.TABLE) -> None:
+        defined = place.things.create(file)
         show_change(defined, form, name=defined.name)
-        say(result(defined))
+        say(result(defined, place))
 
 
-def add_list(
-    group: typer.Typer,
-    text: str,
-    rows: Callable[[Client], Iterable[msgspec.Struct]],
-    columns: Sequence[Column],
-) -> None:
+def add_list(group: Commands, text: str, columns: Sequence[Column]) -> None:
     """Add `list`.
 
     Args:
         text: its help.
-        rows: what it lists, each with a `name`.
         columns: those of its table.
     """
 
     @group.command("list", help=text)
-    def command(form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
-        with connect(url, token) as client:
-            show_list(rows(client), form, columns=columns)
+    def command(place: Place[Any], form: FormatOption = OutputFormat.TABLE) -> None:
+        show_list(place.things.list(), form, columns=columns)
 
 
 def add_show(
-    group: typer.Typer,
+    group: Commands,
     text: str,
-    get: Callable[[Client, str], Any],
     lines: Callable[[Any], Sequence[tuple[str, object]]],
     complete: Completion | None = None,
 ) -> None:
@@ -80,42 +53,29 @@ def add_show(
 
     Args:
         text: its help.
-        get: what is shown, by its name.
         lines: title and content of each line.
         complete: completes names.
     """
     argument: Any = _name(complete)
 
     @group.command("show", help=text)
-    def command(
-        name: str = argument, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = ""
-    ) -> None:
-        with connect(url, token) as client:
-            definition = get(client, name)
+    def command(place: Place[Any], name: str = argument, form: FormatOption = OutputFormat.TABLE) -> None:
+        definition = place.things.get(name)
         show_one(definition, form, name=definition.name, lines=lines(definition))
 
 
-def add_delete(
-    group: typer.Typer,
-    text: str,
-    delete: Callable[[Client, str], None],
-    complete: Completion | None = None,
-    *,
-    verb: str = "delete",
-) -> None:
-    """Add `delete`, or what it is called.
+def add_delete(group: Commands, text: str, complete: Completion | None = None, *, verb: str = "delete") -> None:
+    """Add `delete`, or what it is called there.
 
     Args:
         text: its help.
-        delete: deletes what has a name.
         complete: completes names.
     """
     argument: Any = _name(complete)
 
     @group.command(verb, help=text)
-    def command(name: str = argument, url: Url = "", token: Token = "") -> None:
-        with connect(url, token) as client:
-            delete(client, name)
+    def command(place: Place[Any], name: str = argument) -> None:
+        getattr(place.things, verb)(name)
 
 
 def _name(complete: Completion | None) -> Any:

@@ -11,7 +11,6 @@ import typer
 
 from parallelrun.cli.advise import advise
 from parallelrun.cli.completion import job_states, one_of
-from parallelrun.cli.definitions import command_group
 from parallelrun.cli.exit_codes import StrictOption
 from parallelrun.cli.job_control import cancel, pause, prioritize, resume, retry
 from parallelrun.cli.job_file_options import Assignments, InputPlaces, read_with_options
@@ -22,14 +21,14 @@ from parallelrun.cli.job_removal import archive, delete, forget, remembered, res
 from parallelrun.cli.job_show import show
 from parallelrun.cli.job_views import open_page, top
 from parallelrun.cli.output import FormatOption, LimitOption, OutputFormat, say, say_notes, show_change, show_list
-from parallelrun.cli.server import Token, Url, connect
+from parallelrun.cli.server import Client, Commands, Token, Url, connect
 from parallelrun.progress.text import mini_batches, standing
 
 if TYPE_CHECKING:
     from parallelrun.models import Job
     from parallelrun_core.spec.notify import Notify
 
-job = command_group("The jobs of a server.")
+job = Commands(help="The jobs of a server.")
 
 
 def create(
@@ -63,7 +62,7 @@ def create(
     spec = reading.spec.model_copy(update={"resume_from": resume_from}) if resume_from else reading.spec
     if notify or notify_secret:
         spec = spec.model_copy(update={"notify": _notify(notify, notify_secret)})
-    with connect(url, token) as client:
+    with connect(url=url, token=token) as client:
         with reading.locating_problems():
             created = client.jobs.create(spec, idempotency_key=idempotency_key or None)
         say_notes(notes_on(reading, created.notes))
@@ -105,6 +104,7 @@ def _notify(url: str, secret: str) -> Notify:
 
 
 def list_jobs(
+    client: Client,
     *,
     status: Annotated[str, typer.Option(help="Only jobs in this state.", autocompletion=job_states)] = "",
     parent: Annotated[str, typer.Option(metavar="ID", help="Only the jobs of the steps of this pipeline.")] = "",
@@ -116,35 +116,33 @@ def list_jobs(
     archived: Annotated[bool, typer.Option("--archived", help="Also archived jobs.")] = False,
     limit: Annotated[int, typer.Option(min=1, help="The maximum number of jobs.")] = 50,
     form: FormatOption = OutputFormat.TABLE,
-    url: Url = "",
-    token: Token = "",
 ) -> None:
     """List jobs, newest first."""
-    with connect(url, token) as client:
-        jobs = list(
-            client.jobs.list(
-                status=status or None, parent=parent or None, steps=steps, owner=owner, archived=archived, limit=limit
-            )
+    jobs = list(
+        client.jobs.list(
+            status=status or None, parent=parent or None, steps=steps, owner=owner, archived=archived, limit=limit
         )
-        show_list(
-            jobs,
-            form,
-            name=lambda each: each.id,
-            columns=[
-                "id",
-                "name",
-                "type",
-                *(["owner"] if any(each.owner for each in jobs) else []),
-                ("STATE", standing),
-                ("MINI-BATCHES", lambda each: mini_batches(each.progress)),
-                ("FAILED", lambda each: each.progress.failed),
-                "submitted",
-                "ended",
-            ],
-        )
+    )
+    show_list(
+        jobs,
+        form,
+        name=lambda each: each.id,
+        columns=[
+            "id",
+            "name",
+            "type",
+            *(["owner"] if any(each.owner for each in jobs) else []),
+            ("STATE", standing),
+            ("MINI-BATCHES", lambda each: mini_batches(each.progress)),
+            ("FAILED", lambda each: each.progress.failed),
+            "submitted",
+            "ended",
+        ],
+    )
 
 
 def list_mini_batches(
+    client: Client,
     job_id: JobId,
     *,
     status: Annotated[
@@ -156,30 +154,28 @@ def list_mini_batches(
     ] = "",
     limit: LimitOption = None,
     form: FormatOption = OutputFormat.TABLE,
-    url: Url = "",
-    token: Token = "",
 ) -> None:
     """Show the mini-batches of a job. Says where each was run, how long, and what went wrong."""
-    with connect(url, token) as client:
-        show_list(
-            islice(client.jobs.mini_batches(job_id, status=status or None), limit),
-            form,
-            name=lambda each: str(each.id),
-            columns=[
-                "id",
-                "status",
-                "tries",
-                "items",
-                "rows",
-                ("SECONDS", lambda each: each.run_s and round(each.run_s, 3)),
-                "node",
-                "process",
-                ("ERROR", lambda each: each.failure and f"{each.failure.category}: {each.failure.message}"),
-            ],
-        )
+    show_list(
+        islice(client.jobs.mini_batches(job_id, status=status or None), limit),
+        form,
+        name=lambda each: str(each.id),
+        columns=[
+            "id",
+            "status",
+            "tries",
+            "items",
+            "rows",
+            ("SECONDS", lambda each: each.run_s and round(each.run_s, 3)),
+            "node",
+            "process",
+            ("ERROR", lambda each: each.failure and f"{each.failure.category}: {each.failure.message}"),
+        ],
+    )
 
 
 def list_failed_items(
+    client: Client,
     job_id: JobId,
     *,
     mini_batch: Annotated[
@@ -189,44 +185,40 @@ def list_failed_items(
     limit: LimitOption = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     form: FormatOption = OutputFormat.TABLE,
-    url: Url = "",
-    token: Token = "",
 ) -> None:
     """Show each item of a job that has failed for good, and why. They are listed once the job has ended."""
 
     from parallelrun_core.untrusted.sanitize import csv_cell
 
-    with connect(url, token) as client:
-        items = islice(client.jobs.failed_items(job_id, mini_batch=mini_batch, category=category), limit)
-        if as_csv:
-            print("item,mini_batch,category,message,place")
-            for each in items:
-                words = ",".join(map(csv_cell, (each.category, each.message, each.place)))
-                print(f"{csv_cell(each.item)},{each.mini_batch},{words}")
-            return
-        show_list(
-            items,
-            form,
-            name=lambda each: each.item,
-            columns=["item", ("MINI-BATCH", lambda each: each.mini_batch), "category", "place", "message"],
-        )
+    items = islice(client.jobs.failed_items(job_id, mini_batch=mini_batch, category=category), limit)
+    if as_csv:
+        print("item,mini_batch,category,message,place")
+        for each in items:
+            words = ",".join(map(csv_cell, (each.category, each.message, each.place)))
+            print(f"{csv_cell(each.item)},{each.mini_batch},{words}")
+        return
+    show_list(
+        items,
+        form,
+        name=lambda each: each.item,
+        columns=["item", ("MINI-BATCH", lambda each: each.mini_batch), "category", "place", "message"],
+    )
 
 
-def list_metrics(job_id: JobId, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
+def list_metrics(client: Client, job_id: JobId, form: FormatOption = OutputFormat.TABLE) -> None:
     """Show the metrics of a job. Its script has logged them, with MLflow or otherwise."""
-    with connect(url, token) as client:
-        show_list(
-            client.jobs.metrics(job_id),
-            form,
-            columns=[
-                "name",
-                "kind",
-                ("VALUES", lambda each: each.count),
-                ("LAST", lambda each: each.points[-1].value if each.points else None),
-                ("STEP", lambda each: each.points[-1].step if each.points else None),
-                ("TIME", lambda each: each.points[-1].time if each.points else None),
-            ],
-        )
+    show_list(
+        client.jobs.metrics(job_id),
+        form,
+        columns=[
+            "name",
+            "kind",
+            ("VALUES", lambda each: each.count),
+            ("LAST", lambda each: each.points[-1].value if each.points else None),
+            ("STEP", lambda each: each.points[-1].step if each.points else None),
+            ("TIME", lambda each: each.points[-1].time if each.points else None),
+        ],
+    )
 
 
 _COMMANDS: Final[tuple[tuple[str, Callable[..., None]], ...]] = (

@@ -13,10 +13,9 @@ from parallelrun.cli.exit_codes import StrictOption
 from parallelrun.cli.job_files import JobIds
 from parallelrun.cli.job_follow import follow_job
 from parallelrun.cli.output import FormatOption, OutputFormat, say
-from parallelrun.cli.server import Token, Url, connect
+from parallelrun.cli.server import Client
 
 if TYPE_CHECKING:
-    from parallelrun.client import Client
     from parallelrun.models import Job
 
 _PRIORITIES: Final = ("low", "normal", "high", "urgent")
@@ -27,52 +26,48 @@ AcceptChanged = Annotated[
 FollowOption = Annotated[bool, typer.Option("--stream", help="Follow the job until it ends.")]
 
 
-def pause(job_ids: JobIds, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
+def pause(client: Client, job_ids: JobIds, form: FormatOption = OutputFormat.TABLE) -> None:
     """Begin nothing more of jobs until `job resume`. What runs ends and counts."""
-    with connect(url, token) as client:
-        change_each(job_ids, client.jobs.pause, form, lambda paused: f"{paused.id} paused")
+    change_each(job_ids, client.jobs.pause, form, lambda paused: f"{paused.id} paused")
 
 
 def prioritize(
+    client: Client,
     job_ids: JobIds,
     priority: Annotated[
         str, typer.Argument(metavar="PRIORITY", help=f"{', '.join(_PRIORITIES)}.", autocompletion=one_of(*_PRIORITIES))
     ],
     form: FormatOption = OutputFormat.TABLE,
-    url: Url = "",
-    token: Token = "",
 ) -> None:
     """Change the priority of jobs, while they wait or run. Only admins make one urgent."""
     if priority not in _PRIORITIES:
         raise typer.BadParameter(f"{priority!r} is none of {', '.join(_PRIORITIES)}", param_hint="PRIORITY")
-    with connect(url, token) as client:
-        change_each(
-            job_ids,
-            lambda job_id: client.jobs.prioritize(job_id, priority),
-            form,
-            lambda changed: f"{changed.id} {changed.priority}",
-        )
+    change_each(
+        job_ids,
+        lambda job_id: client.jobs.prioritize(job_id, priority),
+        form,
+        lambda changed: f"{changed.id} {changed.priority}",
+    )
 
 
 def cancel(
+    client: Client,
     job_ids: JobIds,
     wait: Annotated[bool, typer.Option("--wait", help="Return when all have ended.")] = False,
     form: FormatOption = OutputFormat.TABLE,
-    url: Url = "",
-    token: Token = "",
 ) -> None:
     """Stop jobs. Running work is discarded, and there will be no output."""
-    with connect(url, token) as client:
-        change_each(
-            job_ids,
-            client.jobs.cancel,
-            form,
-            lambda canceled: f"{canceled.id} {canceled.state}",
-            wait=(lambda job_id: client.jobs.wait(job_id, raise_on_failure=False)) if wait else None,
-        )
+    change_each(
+        job_ids,
+        client.jobs.cancel,
+        form,
+        lambda canceled: f"{canceled.id} {canceled.state}",
+        wait=(lambda job_id: client.jobs.wait(job_id, raise_on_failure=False)) if wait else None,
+    )
 
 
 def resume(
+    client: Client,
     job_ids: JobIds,
     *,
     accept_changed_inputs: AcceptChanged = False,
@@ -83,25 +78,23 @@ def resume(
     follow: FollowOption = False,
     strict: StrictOption = False,
     form: FormatOption = OutputFormat.TABLE,
-    url: Url = "",
-    token: Token = "",
 ) -> None:
     """Continue jobs that have failed, were canceled or are paused. Mini-batches that have no result yet are run.
 
     They run the code as it was submitted. To run changed code, create a new job with `job create --resume-from ID`.
     """
     _refuse_for_several(job_ids, stream=follow, budget=budget is not None)
-    with connect(url, token) as client:
-        reopened = change_each(
-            job_ids,
-            partial(client.jobs.resume, accept_changed_inputs=accept_changed_inputs, budget_usd=budget),
-            form,
-            _became,
-        )
-        _end(client, reopened, follow=follow, strict=strict)
+    reopened = change_each(
+        job_ids,
+        partial(client.jobs.resume, accept_changed_inputs=accept_changed_inputs, budget_usd=budget),
+        form,
+        _became,
+    )
+    _end(client, reopened, follow=follow, strict=strict)
 
 
 def retry(
+    client: Client,
     job_ids: JobIds,
     *,
     # It is the only thing to retry, so the option changes nothing; `retry ID --failed` reads well.
@@ -113,8 +106,6 @@ def retry(
     follow: FollowOption = False,
     strict: StrictOption = False,
     form: FormatOption = OutputFormat.TABLE,
-    url: Url = "",
-    token: Token = "",
 ) -> None:
     """Run failed mini-batches and items of jobs again. Each output keeps its name.
 
@@ -125,14 +116,13 @@ def retry(
     except ValueError as error:
         raise typer.BadParameter(f"{mini_batches!r} is not a list of numbers such as 4,9") from error
     _refuse_for_several(job_ids, stream=follow, mini_batches=numbers is not None)
-    with connect(url, token) as client:
-        reopened = change_each(
-            job_ids,
-            partial(client.jobs.retry, mini_batches=numbers, accept_changed_inputs=accept_changed_inputs),
-            form,
-            _became,
-        )
-        _end(client, reopened, follow=follow, strict=strict)
+    reopened = change_each(
+        job_ids,
+        partial(client.jobs.retry, mini_batches=numbers, accept_changed_inputs=accept_changed_inputs),
+        form,
+        _became,
+    )
+    _end(client, reopened, follow=follow, strict=strict)
 
 
 def _refuse_for_several(job_ids: list[str], **options: bool) -> None:

@@ -6,17 +6,14 @@ import codecs
 import sys
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
 from parallelrun.cli import completion
 from parallelrun.cli.output import FormatOption, OutputFormat, dump, say, show_list
-from parallelrun.cli.server import Token, Url, connect
+from parallelrun.cli.server import Client, Token, Url, connect
 from parallelrun.progress.text import clean
-
-if TYPE_CHECKING:
-    from parallelrun.client import Client
 
 _PRINTED: Final = ("stdout", "stderr")
 
@@ -44,7 +41,7 @@ def logs(
     """List a job's logs, or print one."""
     if tail is not None and not path:
         raise typer.BadParameter("--tail needs a log path: parallelrun job logs ID PATH --tail N")
-    with connect(url, token) as client:
+    with connect(url=url, token=token) as client:
         if step:
             job_id = _job_of_step(client, job_id, step)
         if not path:
@@ -80,13 +77,12 @@ def _job_of_step(client: Client, job_id: str, name: str) -> str:
 
 
 def download(
+    client: Client,
     job_id: JobId,
     folder: Annotated[
         str | None, typer.Option("--path", "-p", metavar="DIR", help="Folder for the files.", show_default="./ID")
     ] = None,
     form: FormatOption = OutputFormat.TABLE,
-    url: Url = "",
-    token: Token = "",
 ) -> None:
     """Download all outputs of a job, and print their paths. Continues an interrupted download."""
     from parallelrun.errors import NotFound
@@ -94,15 +90,14 @@ def download(
     from parallelrun_core.untrusted.sanitize import visible
 
     target = local_folder(folder, "--path") if folder else Path(job_id)
-    with connect(url, token) as client:
-        places, elsewhere = list[str](), dict[str, str]()
-        for place in client.outputs.download_all(job_id, target, on_elsewhere=elsewhere.update):
-            places.append(str(place))
-            if form in (OutputFormat.TABLE, OutputFormat.NAME):
-                print(visible(str(place), lines=False), flush=True)
-        for where in elsewhere.values():
-            say(visible(f"in an object store, to be fetched from there: {where}", lines=False))
-        if form in (OutputFormat.JSON, OutputFormat.YAML):
-            dump({"files": places, "elsewhere": elsewhere}, form)
-        if not places and not elsewhere:
-            raise NotFound(f"Job {job_id} has no outputs; its state is {client.jobs.get(job_id).state}.", status=404)
+    places, elsewhere = list[str](), dict[str, str]()
+    for place in client.outputs.download_all(job_id, target, on_elsewhere=elsewhere.update):
+        places.append(str(place))
+        if form in (OutputFormat.TABLE, OutputFormat.NAME):
+            print(visible(str(place), lines=False), flush=True)
+    for where in elsewhere.values():
+        say(visible(f"in an object store, to be fetched from there: {where}", lines=False))
+    if form in (OutputFormat.JSON, OutputFormat.YAML):
+        dump({"files": places, "elsewhere": elsewhere}, form)
+    if not places and not elsewhere:
+        raise NotFound(f"Job {job_id} has no outputs; its state is {client.jobs.get(job_id).state}.", status=404)

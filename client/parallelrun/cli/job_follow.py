@@ -9,17 +9,15 @@ import typer
 from parallelrun.cli.exit_codes import ExitCode, StrictOption, of_job
 from parallelrun.cli.job_files import JobId
 from parallelrun.cli.output import say, say_summary
-from parallelrun.cli.server import Token, Url, connect
+from parallelrun.cli.server import Client
 
 if TYPE_CHECKING:
-    from parallelrun.client import Client
     from parallelrun.models import Job
 
 
-def stream(job_id: JobId, *, strict: StrictOption = False, url: Url = "", token: Token = "") -> None:
+def stream(client: Client, job_id: JobId, *, strict: StrictOption = False) -> None:
     """Follow a job until it ends; the exit code is the job's. Ctrl-C stops following, not the job."""
-    with connect(url, token) as client:
-        raise typer.Exit(follow_job(client, client.jobs.get(job_id), strict=strict))
+    raise typer.Exit(follow_job(client, client.jobs.get(job_id), strict=strict))
 
 
 def follow_job(client: Client, job: Job, *, strict: bool = False) -> ExitCode:

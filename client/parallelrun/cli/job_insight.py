@@ -14,7 +14,7 @@ from parallelrun.cli.completion import one_of
 from parallelrun.cli.exit_codes import of_job
 from parallelrun.cli.job_files import JobId
 from parallelrun.cli.output import FormatOption, OutputFormat, dump, say, show_list, table
-from parallelrun.cli.server import Token, Url, connect
+from parallelrun.cli.server import Client
 from parallelrun.progress.text import clean
 
 if TYPE_CHECKING:
@@ -31,17 +31,15 @@ _MARKS: Final = {"met": "ok", "waits": "waits", "blocks": "blocks"}
 
 
 def stacks(
+    client: Client,
     job_id: JobId,
     *,
     node: Annotated[str, typer.Option(metavar="NAME", help="Only the workers of this node.")] = "",
     worker: Annotated[str, typer.Option(metavar="PROCESS", help="Only this worker, such as process000.")] = "",
     form: FormatOption = OutputFormat.TABLE,
-    url: Url = "",
-    token: Token = "",
 ) -> None:
     """Show in which line each worker of a running job is. Also one that hangs; the job is not disturbed."""
-    with connect(url, token) as client:
-        answer = client.jobs.stacks(job_id, node=node, process=worker)
+    answer = client.jobs.stacks(job_id, node=node, process=worker)
     if form is OutputFormat.NAME:
         print(*(f"{each.node}/{one.process}" for each in answer.nodes for one in each.workers), sep="\n")
     elif form is OutputFormat.TABLE:
@@ -57,6 +55,7 @@ def stacks(
 
 
 def profile(
+    client: Client,
     job_id: JobId,
     *,
     sort: Annotated[
@@ -69,14 +68,11 @@ def profile(
     node: Annotated[str, typer.Option(metavar="NAME", help="Only the workers of this node.")] = "",
     worker: Annotated[str, typer.Option(metavar="PROCESS", help="Only this worker, such as process000.")] = "",
     form: FormatOption = OutputFormat.TABLE,
-    url: Url = "",
-    token: Token = "",
 ) -> None:
     """Show in which functions a job has spent its time. It needs a `profiling_module`; of all workers, or of some."""
     if sort not in ("cumulative", "own", "calls"):
         raise typer.BadParameter(f"{sort!r} is none of cumulative, own and calls", param_hint="--sort")
-    with connect(url, token) as client:
-        measured = client.jobs.profile(job_id, node=node, process=worker, sort=sort, limit=limit)
+    measured = client.jobs.profile(job_id, node=node, process=worker, sort=sort, limit=limit)
     if form is OutputFormat.TABLE and not measured.workers and not measured.profiling_module:
         say("The job has no profiling_module; one that has: job create --set profiling_module=cProfile")
         return
@@ -119,19 +115,17 @@ def _threads(worker: WorkerStacks) -> list[str]:
 
 
 def explain(
+    client: Client,
     job_id: JobId,
     *,
     mini_batch: Annotated[
         int | None, typer.Option("--mini-batch", metavar="N", min=0, help="Only this mini-batch.", show_default=False)
     ] = None,
     form: FormatOption = OutputFormat.TABLE,
-    url: Url = "",
-    token: Token = "",
 ) -> None:
     """Say why a job or a mini-batch doesn't run. Each condition is listed, with what to do about the first one that
     isn't met."""
-    with connect(url, token) as client:
-        explanation = client.jobs.explain(job_id, mini_batch=mini_batch)
+    explanation = client.jobs.explain(job_id, mini_batch=mini_batch)
     if form is OutputFormat.NAME:
         print(*(each.name for each in explanation.conditions if each.state != "met"), sep="\n")
     elif form is OutputFormat.TABLE:
@@ -152,12 +146,11 @@ def _show(explanation: Explanation) -> None:
 
 
 def report(
+    client: Client,
     job_id: JobId,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="Where to write; `-`: stdout.", show_default="ID.html")
     ] = "",
-    url: Url = "",
-    token: Token = "",
 ) -> None:
     """Write all that is known about a job into one file. It is HTML, such as for a ticket; prints its path.
 
@@ -166,8 +159,7 @@ def report(
     from parallelrun.report.facts import gather
     from parallelrun.report.page import page
 
-    with connect(url, token) as client:
-        text = page(gather(client, job_id))
+    text = page(gather(client, job_id))
     if output == "-":
         sys.stdout.write(text)
         return
@@ -180,6 +172,7 @@ def report(
 
 
 def replay(
+    client: Client,
     job_id: JobId,
     mini_batch: Annotated[int, typer.Argument(metavar="MINI_BATCH", min=0, help="Its number.", show_default=False)],
     *,
@@ -187,8 +180,6 @@ def replay(
     output: Annotated[
         str, typer.Option(metavar="DIR", help="Folder for rows and logs.", show_default="./replay-ID-MINI_BATCH")
     ] = "",
-    url: Url = "",
-    token: Token = "",
 ) -> None:
     """Run one mini-batch of a job again on this machine. It is run by the code that is in DIR now, once; the job itself
     stays as it is. The files must have the same paths here."""
@@ -199,9 +190,8 @@ def replay(
     from parallelrun.job_file.replay import replay_of
     from parallelrun.progress.display import display_on
 
-    with connect(url, token) as client:
-        document = client.jobs.document(job_id)
-        inputs = client.jobs.inputs_of(job_id, mini_batch)
+    document = client.jobs.document(job_id)
+    inputs = client.jobs.inputs_of(job_id, mini_batch)
     for name in document.left_out:
         say(f"note: {name} of the job are secret, and not set here: export them if the script needs them")
     with tempfile.TemporaryDirectory(prefix="parallelrun-replay-") as folder:

@@ -7,24 +7,22 @@ from typing import TYPE_CHECKING
 
 from parallelrun.cli.job_files import JobId
 from parallelrun.cli.output import FormatOption, OutputFormat, show_one
-from parallelrun.cli.server import Token, Url, connect
+from parallelrun.cli.server import Client
 from parallelrun.progress.text import chosen_size, describe, duration, standing, waiting_words
 
 if TYPE_CHECKING:
-    from parallelrun.client import Client
     from parallelrun.models import Job, MiniBatch, Step
 
 
-def show(job_id: JobId, form: FormatOption = OutputFormat.TABLE, url: Url = "", token: Token = "") -> None:
+def show(client: Client, job_id: JobId, form: FormatOption = OutputFormat.TABLE) -> None:
     """Show one job."""
     from parallelrun.models import Pace
     from parallelrun.progress.steps import describe_step
     from parallelrun.progress.summary import hints, summary
 
-    with connect(url, token) as client:
-        answer = client.jobs.get(job_id)
-        slow = _slowest(client, answer) if form is OutputFormat.TABLE else ""
-        storage = _storage(client, answer) if form is OutputFormat.TABLE else ""
+    answer = client.jobs.get(job_id)
+    slow = _slowest(client, answer) if form is OutputFormat.TABLE else ""
+    storage = _storage(client, answer) if form is OutputFormat.TABLE else ""
 
     pace = answer.pace if answer.pace is not None and not answer.has_ended else Pace()
 

@@ -15,13 +15,12 @@ from parallelrun.cli.exit_codes import ExitCode, of_state
 from parallelrun.cli.job_files import JobId
 from parallelrun.cli.job_follow import say_end_of
 from parallelrun.cli.output import FormatOption, OutputFormat, dump, say
-from parallelrun.cli.server import Token, Url, connect
+from parallelrun.cli.server import Client
 from parallelrun.progress.text import clock
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from parallelrun.client import Client
     from parallelrun.models import Job
     from parallelrun.top.snapshot import Snapshot
 
@@ -41,12 +40,11 @@ _PLAIN_HEIGHT: Final = 60
 
 
 def top(
+    client: Client,
     job_id: AnyJob = "",
     *,
     once: Annotated[bool, typer.Option("--once", help="Print it as it is now, and end.")] = False,
     form: FormatOption = OutputFormat.TABLE,
-    url: Url = "",
-    token: Token = "",
 ) -> None:
     """Watch a job's nodes, workers, speed and errors. Ends with the job; Ctrl-C stops watching, not the job.
 
@@ -56,37 +54,34 @@ def top(
 
     from parallelrun.top.snapshot import take
 
-    with connect(url, token) as client:
-        job = client.jobs.get(job_id) if job_id else _newest(client)
-        is_live = sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not once and form is OutputFormat.TABLE
-        if is_live:
-            raise typer.Exit(_watch(client, job))
-        if form is OutputFormat.NAME:
-            print(job.id)
-        elif form is OutputFormat.TABLE:
-            console = Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH, highlight=False, soft_wrap=False)
-            console.print(_drawn(take(client, job), _PLAIN_HEIGHT))
-        else:
-            dump(take(client, job), form)
+    job = client.jobs.get(job_id) if job_id else _newest(client)
+    is_live = sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not once and form is OutputFormat.TABLE
+    if is_live:
+        raise typer.Exit(_watch(client, job))
+    if form is OutputFormat.NAME:
+        print(job.id)
+    elif form is OutputFormat.TABLE:
+        console = Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH, highlight=False, soft_wrap=False)
+        console.print(_drawn(take(client, job), _PLAIN_HEIGHT))
+    else:
+        dump(take(client, job), form)
 
 
 def open_page(
+    client: Client,
     job_id: JobId,
     *,
     show: Annotated[bool, typer.Option("--print", help="Only print the address.")] = False,
-    url: Url = "",
-    token: Token = "",
 ) -> None:
     """Open the page of a job in a browser, signed in. Prints its address."""
     from parallelrun.top.page import address_of, open_in_browser, sign_in_address
 
-    with connect(url, token) as client:
-        job = client.jobs.get(job_id)
-        address = address_of(client.url, job.id)
-        print(address, flush=True)
-        if show:
-            return
-        signed_in = sign_in_address(client, job.id)
+    job = client.jobs.get(job_id)
+    address = address_of(client.url, job.id)
+    print(address, flush=True)
+    if show:
+        return
+    signed_in = sign_in_address(client, job.id)
     if not open_in_browser(signed_in):
         say("There is no browser here. This address signs in, once, within ten minutes:")
         say(signed_in)

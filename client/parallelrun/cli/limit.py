@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from parallelrun.cli import completion
-from parallelrun.cli.definitions import add_create, add_delete, add_list, add_show, command_group
+from parallelrun.cli.definitions import add_create, add_delete, add_list, add_show
+from parallelrun.cli.server import Commands
 
-limit = command_group("Limits on calls of services, for all jobs together.")
-
-
-add_create(
-    limit,
-    "Define a limit, or define it anew, and print its name.",
-    lambda client, file: client.limits.create(file),
-    lambda defined: f"jobs that name it in rate_limits keep to it: rate_limits: [{defined.name}]",
-)
+limit = Commands(lambda client: client.limits, help="Limits on calls of services, for all jobs together.")
 
 
 def _number(value: int | None) -> str:
     return "any" if value is None else f"{value:,}"
 
 
+add_create(
+    limit,
+    "Define a limit, or define it anew, and print its name.",
+    lambda defined, _: f"jobs that name it in rate_limits keep to it: rate_limits: [{defined.name}]",
+)
 add_list(
     limit,
     "List all limits.",
-    lambda client: client.limits.list(),
     [
         "name",
         ("REQUESTS/MIN", lambda each: _number(each.requests_per_minute)),
@@ -34,7 +31,6 @@ add_list(
 add_show(
     limit,
     "Show one limit.",
-    lambda client, name: client.limits.get(name),
     lambda definition: [
         ("name", definition.name),
         ("requests per minute", _number(definition.requests_per_minute)),
@@ -43,9 +39,4 @@ add_show(
     ],
     completion.limits,
 )
-add_delete(
-    limit,
-    "Forget a limit. Calls that wait for it are refused.",
-    lambda client, name: client.limits.delete(name),
-    completion.limits,
-)
+add_delete(limit, "Forget a limit. Calls that wait for it are refused.", completion.limits)

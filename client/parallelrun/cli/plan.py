@@ -108,7 +108,7 @@ def _cluster(url: str, token: str) -> tuple[dict[str, int], int]:
     from parallelrun.errors import ConnectionFailed
 
     try:
-        with connect(url, token) as client:
+        with connect(url=url, token=token) as client:
             nodes = [node for node in client.nodes.list() if node.state != "lost"]
     except ConnectionFailed:
         if url:

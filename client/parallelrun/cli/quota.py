@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from parallelrun.cli.definitions import add_list, command_group
+from parallelrun.cli.definitions import add_list
 from parallelrun.cli.output import FormatOption, OutputFormat, show_change, show_list
-from parallelrun.cli.server import Token, Url, connect
+from parallelrun.cli.server import Client, Commands
 
 if TYPE_CHECKING:
     from parallelrun.models import Quota
 
-quota = command_group("Quotas of the people who use a server.")
+quota = Commands(lambda client: client.quotas, help="Quotas of the people who use a server.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="An owner, or everybody.", show_default=False)]
 
@@ -35,6 +35,7 @@ def _option(text: str) -> Any:
 
 @quota.command("set")
 def set_quota(
+    client: Client,
     name: Name,
     *,
     jobs: Annotated[Any, _option("Jobs that have not ended.")] = None,
@@ -43,8 +44,6 @@ def set_quota(
     nodes: Annotated[Any, _option("Nodes with workers at the same time.")] = None,
     job_bytes: Annotated[Any, _option("Bytes of the folders of jobs that have ended.")] = None,
     form: FormatOption = OutputFormat.TABLE,
-    url: Url = "",
-    token: Token = "",
 ) -> None:
     """Set limits of a person, or of all without a quota of their own.
 
@@ -60,8 +59,7 @@ def set_quota(
     limits = {field: None if limit == _NONE else limit for field, limit in options.items() if limit is not None}
     if not limits:
         raise typer.BadParameter("name a limit, such as --jobs 20")
-    with connect(url, token) as client:
-        quota_now = client.quotas.set(name, **limits)
+    quota_now = client.quotas.set(name, **limits)
     show_change(quota_now, form, name=name, text=f"{name}: {_in_words(quota_now)}")
 
 
@@ -82,30 +80,26 @@ def _in_words(limits: Quota) -> str:
 add_list(
     quota,
     "List all quotas.",
-    lambda client: client.quotas.list(),
     ["name", "jobs", "submissions_per_minute", "slots", "nodes", "job_bytes"],
 )
 
 
 @quota.command()
-def remove(name: Name, url: Url = "", token: Token = "") -> None:
+def remove(client: Client, name: Name) -> None:
     """Forget a quota. That of everybody holds then, if there is one."""
-    with connect(url, token) as client:
-        client.quotas.remove(name)
+    client.quotas.remove(name)
 
 
 def usage(
+    client: Client,
     *,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     form: FormatOption = OutputFormat.TABLE,
-    url: Url = "",
-    token: Token = "",
 ) -> None:
     """Show who has used the cluster. Hours of slots and GPUs by week and person, and what they cost."""
     from parallelrun_core.untrusted.sanitize import csv_cell
 
-    with connect(url, token) as client:
-        weeks = client.usage.list()
+    weeks = client.usage.list()
     if as_csv:
         print("week,owner,slot_hours,gpu_hours,cost,job_bytes,week_bytes")
         for each in weeks:

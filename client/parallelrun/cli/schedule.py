@@ -8,30 +8,28 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from parallelrun.cli import completion
-from parallelrun.cli.definitions import add_delete, add_list, command_group
+from parallelrun.cli.definitions import add_delete, add_list
 from parallelrun.cli.job_follow import follow_job
 from parallelrun.cli.output import FormatOption, OutputFormat, say, say_notes, show_change, show_one
-from parallelrun.cli.server import Token, Url, connect
+from parallelrun.cli.server import Client, Commands
 
 if TYPE_CHECKING:
     from parallelrun.models import Fire, Schedule
 
-schedule = command_group("Jobs of a server that are made when they are due.")
+schedule = Commands(lambda client: client.schedules, help="Jobs of a server that are made when they are due.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False, autocompletion=completion.schedules)]
 
 
 @schedule.command()
 def create(
+    client: Client,
     *,
     file: Annotated[Path, typer.Option("--file", "-f", help="The document, as YAML or JSON.", show_default=False)],
     form: FormatOption = OutputFormat.TABLE,
-    url: Url = "",
-    token: Token = "",
 ) -> None:
     """Define a schedule, or define it anew, and print its name."""
-    with connect(url, token) as client:
-        created = client.schedules.create(file)
+    created = client.schedules.create(file)
     say_notes(created.job.notes)
     show_change(created, form, name=created.name)
     say(f"next: {_next(created)}")
@@ -40,7 +38,6 @@ def create(
 add_list(
     schedule,
     "List all schedules.",
-    lambda client: client.schedules.list(),
     [
         "name",
         ("ENABLED", lambda each: "yes" if each.enabled else "no"),
@@ -54,16 +51,14 @@ add_list(
 
 @schedule.command()
 def show(
+    client: Client,
     name: Name,
     history: Annotated[int, typer.Option(min=0, max=1000, metavar="N", help="How many of the last times.")] = 10,
     form: FormatOption = OutputFormat.TABLE,
-    url: Url = "",
-    token: Token = "",
 ) -> None:
     """Show one schedule. With what became of the last times at which it was due."""
-    with connect(url, token) as client:
-        definition = client.schedules.get(name)
-        fires = list(client.schedules.history(name, limit=history)) if history and form is OutputFormat.TABLE else []
+    definition = client.schedules.get(name)
+    fires = list(client.schedules.history(name, limit=history)) if history and form is OutputFormat.TABLE else []
     lines = [
         ("name", definition.name),
         ("description", definition.description),
@@ -80,33 +75,29 @@ def show(
 
 
 @schedule.command()
-def enable(name: Name, url: Url = "", token: Token = "") -> None:
+def enable(client: Client, name: Name) -> None:
     """Make its jobs again when they are due. What was due meanwhile is not made up."""
-    with connect(url, token) as client:
-        say(f"next: {_next(client.schedules.enable(name))}")
+    say(f"next: {_next(client.schedules.enable(name))}")
 
 
 @schedule.command()
-def disable(name: Name, url: Url = "", token: Token = "") -> None:
+def disable(client: Client, name: Name) -> None:
     """Make no more jobs for now. Those that it has made go on."""
-    with connect(url, token) as client:
-        client.schedules.disable(name)
+    client.schedules.disable(name)
 
 
 @schedule.command()
 def trigger(
+    client: Client,
     name: Name,
     follow: Annotated[bool, typer.Option("--stream", help="Follow the job until it ends.")] = False,
     form: FormatOption = OutputFormat.TABLE,
-    url: Url = "",
-    token: Token = "",
 ) -> None:
     """Make one of its jobs now, and print the job's id."""
-    with connect(url, token) as client:
-        job = client.schedules.trigger(name)
-        show_change(job, form, name=job.id)
-        if follow:
-            raise typer.Exit(follow_job(client, job))
+    job = client.schedules.trigger(name)
+    show_change(job, form, name=job.id)
+    if follow:
+        raise typer.Exit(follow_job(client, job))
 
 
 def _next(schedule: Schedule) -> str:
@@ -118,9 +109,4 @@ def _told(fire: Fire) -> str:
     return f"{fire.due} {fire.outcome} {fire.job_id or fire.why}{passed}"
 
 
-add_delete(
-    schedule,
-    "Forget a schedule and its history. Its jobs stay.",
-    lambda client, name: client.schedules.delete(name),
-    completion.schedules,
-)
+add_delete(schedule, "Forget a schedule and its history. Its jobs stay.", completion.schedules)

@@ -1,19 +1,24 @@
-"""The server that a command talks to."""
+"""The server that a command talks to, and the groups of commands that do."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial, update_wrapper
+from inspect import Signature, signature
+from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from parallelrun import client
 
-    from parallelrun.client import Client
+    Client: TypeAlias = client.Client
+else:
+    Client = object  # what commands call the class, whose module takes long to import
 
-_Resource = TypeVar("_Resource")
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+_Things = TypeVar("_Things")
 
 Url = Annotated[
     str, typer.Option("--url", help="API URL, for example http://127.0.0.1:8080.", envvar="PARALLELRUN_URL")
@@ -27,7 +32,70 @@ Token = Annotated[
 Local = Annotated[bool, typer.Option("--local", help="Those of `parallelrun run`, also when there is a server.")]
 
 
-def connect(url: str, token: str) -> Client:
+class Place(NamedTuple, Generic[_Things]):
+    """What a command is about, such as datastores, and where that is."""
+
+    things: _Things
+    words: str
+    """As in `on the server http://127.0.0.1:8080`."""
+
+
+class Commands(typer.Typer):
+    """A group of commands with options that say which server is meant.
+
+    A command whose first parameter is a `client` has the options of `connect`, and gets a client of that server. One
+    whose first parameter is a `place` gets what the group is about: of a server, or as `--local` says of this machine.
+
+    Args:
+        remote: returns what the group is about, of a server.
+        here: returns that of this machine; None: there is none, and no option `--local`.
+        options: those of all groups.
+    """
+
+    def __init__(
+        self, remote: Callable[[Client], Any] | None = None, here: Callable[[], Any] | None = None, **options: Any
+    ) -> None:
+        super().__init__(no_args_is_help=True, rich_markup_mode=None, **options)
+        self._openers: dict[str, Callable[..., AbstractContextManager[Any]]] = {"client": connect}
+        if remote is not None:
+            self._openers["place"] = partial(_local_or_remote, here, remote) if here else partial(_remote, remote)
+
+    def command(self, name: str | None = None, **options: Any) -> Callable[[_Command], _Command]:
+        """Return a decorator that adds a function as a command, as typer's own does."""
+        add = super().command(name, **options)
+
+        def add_command(command: _Command) -> _Command:
+            opener = self._openers.get(next(iter(command.__annotations__), ""))
+            add(command if opener is None else _ServerCommand(command, opener))
+            return command
+
+        return add_command
+
+
+class _ServerCommand:
+    """A command as typer sees it: with the options of what opens its first parameter in place of that.
+
+    Its signature is read only if it is the one that was called.
+    """
+
+    def __init__(self, command: Callable[..., Any], opener: Callable[..., AbstractContextManager[Any]]) -> None:
+        self._command = command
+        self._opener = opener
+        update_wrapper(self, command, assigned=("__module__", "__name__", "__doc__"))
+        self.__annotations__: dict[str, Any] = {}
+
+    @property
+    def __signature__(self) -> Signature:
+        _, *parameters = signature(self._command, eval_str=True).parameters.values()
+        return Signature([*parameters, *signature(self._opener, eval_str=True).parameters.values()])
+
+    def __call__(self, **arguments: Any) -> None:
+        options = {name: arguments.pop(name) for name in signature(self._opener).parameters}
+        with self._opener(**options) as opened:
+            self._command(opened, **arguments)
+
+
+def connect(*, url: Url = "", token: Token = "") -> Client:
     """A client of the given server, else of the cluster that `parallelrun up` started.
 
     Raises:
@@ -39,15 +107,24 @@ def connect(url: str, token: str) -> Client:
 
 
 @contextmanager
-def local_or_remote(
-    url: str, token: str, *, local: bool, here: Callable[[], _Resource], remote: Callable[[Client], _Resource]
-) -> Iterator[tuple[_Resource, str]]:
-    """A resource of the given server or of the one that runs, else of this machine; and where it is, in words.
+def _remote(remote: Callable[[Client], _Things], /, *, url: Url = "", token: Token = "") -> Iterator[Place[_Things]]:
+    """What is of the given server, else of the one that runs."""
+    with connect(url=url, token=token) as client:
+        yield Place(remote(client), f"on the server {client.url}")
 
-    Args:
-        local: that of this machine, also when there is a server.
-    """
-    from parallelrun.client import Client, server_to_use
+
+@contextmanager
+def _local_or_remote(
+    here: Callable[[], _Things],
+    remote: Callable[[Client], _Things],
+    /,
+    *,
+    local: Local = False,
+    url: Url = "",
+    token: Token = "",
+) -> Iterator[Place[_Things]]:
+    """What is of the given server or of the one that runs, else of this machine."""
+    from parallelrun.client import server_to_use
     from parallelrun.errors import ConnectionFailed
 
     where = "for `parallelrun run` on this machine"
@@ -57,7 +134,7 @@ def local_or_remote(
         except ConnectionFailed:
             where += ", since no server is given or running"
         else:
-            with Client(url, token) as client:
-                yield remote(client), f"on the server {client.url}"
+            with _remote(remote, url=url, token=token) as place:
+                yield place
             return
-    yield here(), where
+    yield Place(here(), where)

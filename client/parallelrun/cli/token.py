@@ -6,17 +6,18 @@ from typing import Annotated
 
 import typer
 
-from parallelrun.cli.definitions import add_delete, add_list, command_group
+from parallelrun.cli.definitions import add_delete, add_list
 from parallelrun.cli.output import FormatOption, OutputFormat, say, show_change
-from parallelrun.cli.server import Token, Url, connect
+from parallelrun.cli.server import Client, Commands
 
-token = command_group("Tokens of the people and services that use a server.")
+token = Commands(lambda client: client.tokens, help="Tokens of the people and services that use a server.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False)]
 
 
 @token.command()
 def create(
+    client: Client,
     name: Name,
     *,
     scopes: Annotated[
@@ -33,12 +34,9 @@ def create(
         bool, typer.Option("--replace", help="In place of the token of this name, which is not valid any more then.")
     ] = False,
     form: FormatOption = OutputFormat.TABLE,
-    url: Url = "",
-    token: Token = "",
 ) -> None:
     """Make a token, and print it. It is shown this once: the server stores a hash of it."""
-    with connect(url, token) as client:
-        created = client.tokens.create(name, scopes=scopes or ["submit"], days=days, replace=replace)
+    created = client.tokens.create(name, scopes=scopes or ["submit"], days=days, replace=replace)
     show_change(created, form, name=created.token)
     say(f"{created.name} may {', '.join(created.scopes)}{f' until {created.expires}' if created.expires else ''}")
     say("whoever has it sets PARALLELRUN_URL and PARALLELRUN_TOKEN; nobody can show it again")
@@ -47,7 +45,6 @@ def create(
 add_list(
     token,
     "List all tokens that the server has made, without their texts.",
-    lambda client: client.tokens.list(),
     [
         "name",
         ("SCOPES", lambda each: ",".join(each.scopes)),
@@ -59,6 +56,5 @@ add_list(
 add_delete(
     token,
     "Let nobody in with this token any more. What was made with it stays.",
-    lambda client, name: client.tokens.revoke(name),
     verb="revoke",
 )
