@@ -17,12 +17,14 @@ def counted(count: int, one: str, many: str = "") -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time with its unit: `12.3 ms`, `4.0 s`, `2.5 min`, `3.0 h`."""
+    """Return a measured time with its unit: `12.3 ms`, `4.0 s`, `2.5 min`, `3.0 h`; nothing is `0 s`."""
     if seconds >= 7200:
         return f"{seconds / 3600:.1f} h"
     if seconds >= 120:
         return f"{seconds / 60:.1f} min"
-    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.3g} ms"
+    if seconds >= 1:
+        return f"{seconds:.1f} s"
+    return f"{seconds * 1000:.3g} ms" if seconds > 0 else "0 s"
 
 
 def about(seconds: float) -> str:
@@ -35,6 +37,13 @@ def about(seconds: float) -> str:
         return f"{minutes} min"
     hours, minutes = divmod(minutes, 60)
     return f"{hours:,} h {minutes} min" if hours < 48 else f"{hours / 24:,.0f} days"
+
+
+def clock(seconds: float) -> str:
+    """Return a time as a clock that runs shows it: `0:07`, `1:02:07`."""
+    minutes, whole = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{whole:02}" if hours else f"{minutes}:{whole:02}"
 
 
 def percent(share: float) -> str:

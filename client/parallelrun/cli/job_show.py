@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from parallelrun.cli.job_files import JobId
 from parallelrun.cli.output import FormatOption, OutputFormat, show_one
 from parallelrun.cli.server import Client
-from parallelrun.progress.text import chosen_size, describe, duration, standing, waiting_words
+from parallelrun.progress.text import chosen_size, describe, standing, waiting_words
+from parallelrun_core.figures import duration
 
 if TYPE_CHECKING:
     from parallelrun.models import Job, MiniBatch, Step
@@ -71,7 +72,7 @@ def _slowest(client: Client, job: Job) -> str:
     lines = []
     progress = job.progress
     if not job.has_ended and progress.longest >= 0 and progress.longest_since:
-        runs_s = _seconds(time.time() - progress.longest_since)
+        runs_s = duration(time.time() - progress.longest_since)
         lines.append(f"mini-batch {progress.longest} runs for {runs_s} already{_inputs(client, job)}")
     try:
         decided = client.jobs.slowest(job.id) if progress.decided > progress.resumed else []
@@ -112,10 +113,4 @@ def _storage(client: Client, job: Job) -> str:
 def _slow(mini_batch: MiniBatch) -> str:
     inputs = _first_of(mini_batch.first_input, mini_batch.items or 0) if mini_batch.first_input else ""
     failed = " (failed)" if mini_batch.status == "failed" else ""
-    return f"mini-batch {mini_batch.id}{failed} took {_seconds(mini_batch.run_s or 0.0)}{inputs}"
-
-
-def _seconds(seconds: float) -> str:
-    if seconds < 0.001:
-        return "less than 1 ms"
-    return f"{seconds:.2g} s" if seconds < 10 else duration(seconds)
+    return f"mini-batch {mini_batch.id}{failed} took {duration(mini_batch.run_s or 0.0)}{inputs}"

@@ -16,7 +16,7 @@ from parallelrun.cli.job_files import JobId
 from parallelrun.cli.job_follow import say_end_of
 from parallelrun.cli.output import FormatOption, OutputFormat, dump, say
 from parallelrun.cli.server import Client
-from parallelrun.progress.text import clock
+from parallelrun_core.figures import clock
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

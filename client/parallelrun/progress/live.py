@@ -18,7 +18,6 @@ from parallelrun.progress.steps import describe_running, describe_step, most_urg
 from parallelrun.progress.text import (
     MAY_WAIT,
     clean,
-    clock,
     counts,
     describe,
     done_of,
@@ -26,6 +25,7 @@ from parallelrun.progress.text import (
     pace,
     waiting_words,
 )
+from parallelrun_core.figures import clock
 from parallelrun_core.wire.pace import Speed
 from parallelrun_core.wire.progress import Progress
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from parallelrun_core.figures import about, counted
+
 if TYPE_CHECKING:
     from parallelrun_core.answers.jobs import Job, PipelineStep
     from parallelrun_core.answers.waiting import Waiting
@@ -102,8 +104,6 @@ def provisioning(progress: Progress) -> str:
 
 def pace(progress: Progress, *, items_per_s: float | None, left_s: float | None) -> list[str]:
     """Return how many items, how fast, and how long it will still take, as far as that is known."""
-    from parallelrun_core.figures import counted  # here, so that help is printed without it
-
     items = progress.items_decided
     total = f"/{progress.items_found:,}{'' if progress.knows_items else '+'}"
     if not progress.items_ahead and items == progress.items_scheduled and progress.decided < progress.scheduled:
@@ -114,7 +114,7 @@ def pace(progress: Progress, *, items_per_s: float | None, left_s: float | None)
     if items_per_s is not None:
         words.append(f"{rate(items_per_s)} items/s")
     if left_s is not None:
-        words.append(f"about {duration(left_s)} left")
+        words.append(f"about {about(left_s)} left")
     return words
 
 
@@ -140,23 +140,9 @@ def size(count: float) -> str:
     raise AssertionError("unreachable")
 
 
-def duration(seconds: float) -> str:
-    """`7 s`, `4 min`, `2 h 5 min`: never more exact than an estimate can be."""
-    from parallelrun_core.figures import about  # here, so that help is printed without it
-
-    return about(seconds)
-
-
 def took(timed: Job | PipelineStep) -> str:
     """Return how long it took, as in ` in 7.0 s`; empty if that isn't known."""
     if not timed.started or not timed.ended:
         return ""
     took_s = (datetime.fromisoformat(timed.ended) - datetime.fromisoformat(timed.started)).total_seconds()
-    return f" in {took_s:.1f} s" if took_s < 10 else f" in {duration(took_s)}"
-
-
-def clock(seconds: float) -> str:
-    """`0:07`, `1:02:07`."""
-    minutes, whole = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{whole:02}" if hours else f"{minutes}:{whole:02}"
+    return f" in {took_s:.1f} s" if took_s < 10 else f" in {about(took_s)}"

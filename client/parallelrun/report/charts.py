@@ -10,6 +10,7 @@ from typing import Final
 
 from parallelrun.progress.markup import Markup, element, joined
 from parallelrun_core.answers.pictures import Lane, Tiles, Timeline
+from parallelrun_core.figures import duration
 
 _WIDTH: Final = 1000
 _COLUMNS: Final = 60
@@ -158,18 +159,8 @@ def _short(value: float) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """`3 ms`, `2.41 s`, `4 min 10 s`, `2 h 5 min`; empty if it isn't known."""
-    if value is None:
-        return ""
-    if value < 0.0995:
-        return f"{value * 1000:.2g} ms" if value >= 0.0005 else "0 s" if value <= 0 else "< 1 ms"
-    if value < 99.95:
-        return f"{value:.3g} s"
-    minutes, rest = divmod(round(value), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours:,} h {minutes} min"
+    """A measured time; empty if it isn't known."""
+    return "" if value is None else duration(value)
 
 
 def share(value: float | None) -> str:

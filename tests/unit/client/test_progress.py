@@ -16,8 +16,9 @@ from parallelrun.cli.output import say
 from parallelrun.progress.display import display_on
 from parallelrun.progress.live import LiveDisplay
 from parallelrun.progress.plain import PlainDisplay
-from parallelrun.progress.text import chosen_size, clean, clock, describe, done_of, duration, rate, size
+from parallelrun.progress.text import chosen_size, clean, describe, done_of, rate, size
 from parallelrun_core.answers.waiting import Waiting
+from parallelrun_core.figures import about, clock
 from parallelrun_core.wire.pace import Speed
 from parallelrun_core.wire.progress import Progress
 
@@ -105,7 +106,7 @@ def test_while_the_output_is_written_its_bytes_count() -> None:
     [(0, "0 s"), (99, "99 s"), (240, "4 min"), (7500, "2 h 5 min"), (400_000, "5 days"), (-1, "0 s")],
 )
 def test_durations_are_rounded(seconds: float, expected: str) -> None:
-    assert duration(seconds) == expected
+    assert about(seconds) == expected
 
 
 def test_numbers_have_the_unit_that_fits() -> None:

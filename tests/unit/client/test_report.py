@@ -68,7 +68,7 @@ def test_a_job_of_a_million_mini_batches_is_one_small_file_with_everything() -> 
         "5,880 items have failed",
         "1,000,000",
         "--set mini_batch_size=500",
-        "saves 14 min",
+        "saves 14.0 min",
         "2,641 times",
         "and 24 more workers",
         "given: /error_threshold, instead of -1",
@@ -141,7 +141,7 @@ def test_elements_escape_what_is_in_them_and_in_their_attributes() -> None:
 def test_numbers_are_short() -> None:
     given = (None, 0.0, 0.0001, 0.0123, 0.5, 59.6, 61, 600, 4000)
     assert [seconds(value) for value in given] == [
-        "", "0 s", "< 1 ms", "12 ms", "0.5 s", "59.6 s", "61 s", "10 min", "1 h 6 min",
+        "", "0 s", "0.1 ms", "12.3 ms", "500 ms", "59.6 s", "61.0 s", "10.0 min", "66.7 min",
     ]  # fmt: skip
     assert [share(value) for value in (None, 0.0, 0.0001, 0.034, 0.5)] == ["", "0 %", "< 0.1 %", "3.4 %", "50 %"]
     assert thinned([1.0, 5.0, 2.0, 3.0, 4.0], 3) == [5.0, 3.0, 4.0]
