@@ -8,7 +8,7 @@ import pytest
 
 from parallelrun import Client
 from parallelrun_core.store.registry import Registry
-from parallelrun_core.store.slot_quotas import SlotQuotas
+from parallelrun_core.store.slot_quotas import SlotQuota, SlotQuotas
 from parallelrun_core.store.usage import UsageStore
 from parallelrun_core.wire.states import JobState
 from tests.cluster import Cluster
@@ -108,7 +108,7 @@ def test_a_job_that_is_made_urgent_gets_more_slots_while_it_runs() -> None:
 
 def test_an_owner_has_no_more_slots_than_their_quota() -> None:
     with Cluster(nodes=2, slots=2, api=True) as cluster, Client(cluster.api_url) as client:
-        SlotQuotas(cluster.redis).tell({"anna": (1, None)})
+        SlotQuotas(cluster.redis).replace({"anna": SlotQuota(slots=1)})
         client.quotas.set("anna", slots=1)
         first = cluster.submit(SHORT, inputs=cluster.files(3000), mini_batch_size=1, owner="anna")
         seen: list[int] = []

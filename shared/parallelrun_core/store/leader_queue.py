@@ -210,7 +210,7 @@ class LeaderQueue:
         Args:
             messages: mini-batches, each with its message.
         """
-        keys = [self._keys.job, self._keys.ready, self._keys.messages]
+        keys = [self._keys.job, self._keys.ready, self._keys.messages, self._keys.delayed]
         flat = [word for mini_batch, message in messages for word in (mini_batch, message)]
         count = int(self._expedite(keys=keys, args=[self.term, self.generation, *flat]))
         if count < 0:

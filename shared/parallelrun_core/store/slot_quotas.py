@@ -1,9 +1,9 @@
-"""Quotas of slots and nodes as agents read them: the API, which has the documents, tells Redis."""
+"""Quotas of slots and nodes as agents read them: the API, which has the documents, writes them to Redis."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from parallelrun_core.store import keys
 
@@ -12,8 +12,16 @@ if TYPE_CHECKING:
 
 EVERYBODY: Final = "everybody"
 """The name of the quota of those who have none of their own."""
-Limits = tuple[int | None, int | None]
-"""The most slots and nodes; None: any number."""
+
+
+class SlotQuota(NamedTuple):
+    """The most that an owner may have at the same time in the cluster; None: any number.
+
+    On Redis it is a text: its fields with blanks between them, `-` for any number.
+    """
+
+    slots: int | None = None
+    nodes: int | None = None
 
 
 class SlotQuotas:
@@ -22,29 +30,25 @@ class SlotQuotas:
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
 
-    def tell(self, limits: Mapping[str, Limits]) -> None:
-        texts = {name: f"{_word(slots)} {_word(nodes)}" for name, (slots, nodes) in limits.items()}
+    def replace(self, quotas: Mapping[str, SlotQuota]) -> None:
+        """Replace all quotas, by owner."""
+        # An owner without a name has none, so the key is there even if there are no quotas: `exists` asks for that.
         with self._redis.pipeline(transaction=True) as pipe:
             pipe.delete(keys.QUOTAS)
-            for name, words in {**texts, "": "- -"}.items():  # whoever runs the server has none; and so it is there
-                pipe.hset(keys.QUOTAS, name, words)
+            for name, quota in {**quotas, "": SlotQuota()}.items():
+                pipe.hset(keys.QUOTAS, name, " ".join("-" if most is None else str(most) for most in quota))
             pipe.execute()
 
-    def are_told(self) -> bool:
+    def exists(self) -> bool:
         """Return whether Redis has them: it may have forgotten."""
         return bool(self._redis.exists(keys.QUOTAS))
 
-    def all(self) -> dict[str, Limits]:
+    def all(self) -> dict[str, SlotQuota]:
         """Return those that limit somebody, by owner."""
         raw: Any = self._redis.hgetall(keys.QUOTAS)
-        limits = {name.decode(): _limits(words.decode()) for name, words in raw.items()}
-        return {name: each for name, each in limits.items() if name and each != (None, None)}
+        quotas = {name.decode(): SlotQuota(*map(_limit, text.split())) for name, text in raw.items()}
+        return {name: quota for name, quota in quotas.items() if name and quota != SlotQuota()}
 
 
-def _word(limit: int | None) -> str:
-    return "-" if limit is None else str(limit)
-
-
-def _limits(words: str) -> Limits:
-    slots, _, nodes = words.partition(" ")
-    return (None if slots == "-" else int(slots)), (None if nodes == "-" else int(nodes))
+def _limit(word: bytes) -> int | None:
+    return None if word == b"-" else int(word)

@@ -17,7 +17,7 @@ from parallelrun_core.store.leader_queue import LeaderQueue, Published
 from parallelrun_core.wire.leasing import TurnReports
 from parallelrun_core.wire.states import JobState
 from parallelrun_master.policy.window import MAX_MESSAGES
-from tests.integration.queue.job_on_redis import JobOnRedis, decided, message, successor
+from tests.integration.queue.job_on_redis import JobOnRedis, decided, message, retried, successor
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -171,6 +171,10 @@ def test_what_waits_can_be_moved_to_the_front(job: JobOnRedis) -> None:
     job.publish(5)
     assert expedite(job, 3, 4) == 2
     assert (job.ready(), job.leader.expedited()) == ([4, 3, 0, 1, 2], frozenset())
+    agent = job.agent()
+    agent.queue.turn("stay", retried(agent.lease(2), pause_ms=60_000), 0)
+    assert (expedite(job, 3), job.ready()) == (1, [3, 0, 1, 2]), "it pauses after a failed try"
+    assert job.leader.whereabouts()[1] == {0, 1, 2, 3, 4}
 
 
 def test_what_is_held_or_decided_is_not_expedited(job: JobOnRedis) -> None:

@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from parallelrun_agent.policy.slot_quota import OwnersNode, SlotQuota, most_workers
+from parallelrun_agent.policy.slot_quota import OwnersNode, most_workers
+from parallelrun_core.store.slot_quotas import SlotQuota
 from tests.unit.agent.test_fair_share import Node, SimulatedJob
 
 

@@ -12,7 +12,7 @@ from parallelrun_agent.jobs.slot_sharing import SlotSharing
 from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.policy.fair_share import favours_of
 from parallelrun_agent.policy.join_order import JoinOrder
-from parallelrun_agent.policy.slot_quota import OwnersNode, SlotQuota, most_workers
+from parallelrun_agent.policy.slot_quota import OwnersNode, most_workers
 from parallelrun_agent.policy.worker import NEVER
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_core.folder.job_folder import JobFolder
@@ -22,7 +22,7 @@ from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store.errors import NoPermissionError
 from parallelrun_core.store.nodes import NodeRegistry
 from parallelrun_core.store.registry import FOR_OTHERS, Registry
-from parallelrun_core.store.slot_quotas import EVERYBODY, SlotQuotas
+from parallelrun_core.store.slot_quotas import EVERYBODY, SlotQuota, SlotQuotas
 from parallelrun_core.store.usage import UsageStore
 from parallelrun_core.wire.states import JobState
 
@@ -174,13 +174,12 @@ class WorkFinder:
             log.warning("quotas_not_read", hint="write the users of Redis anew: parallelrun redis-acl")
             self._quotas = None
             return {}
-        limits = {owner: quotas.get(owner, quotas.get(EVERYBODY)) for owner in owners}
-        limited = {owner: SlotQuota(*each) for owner, each in limits.items() if each is not None}
-        if not limited:
+        if owners.isdisjoint(quotas) and EVERYBODY not in quotas:
             return {}
         nodes = [info for info, is_alive in self._nodes.all() if is_alive]
         most = {}
-        for owner, quota in limited.items():
+        for owner in owners:
+            quota = quotas.get(owner) or quotas.get(EVERYBODY) or SlotQuota()
             owner_nodes = [
                 OwnersNode(each.node, each.slots, each.owners[owner]) for each in nodes if owner in each.owners
             ]

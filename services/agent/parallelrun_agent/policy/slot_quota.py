@@ -9,12 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-
-class SlotQuota(NamedTuple):
-    """The most that an owner may have at the same time in the cluster; None: any number."""
-
-    slots: int | None = None
-    nodes: int | None = None
+from parallelrun_core.store.slot_quotas import SlotQuota
 
 
 class OwnersNode(NamedTuple):

@@ -25,7 +25,7 @@ from parallelrun_core.service import failpoints
 from parallelrun_core.store.connection import CONNECTION_ERRORS, Redis
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.reservations import Reservations, Reserving, Verdict
-from parallelrun_core.store.slot_quotas import EVERYBODY, SlotQuotas
+from parallelrun_core.store.slot_quotas import EVERYBODY, SlotQuota, SlotQuotas
 
 _FOLDER: Final = "quotas"
 _MAX_BYTES: Final = 1 << 16
@@ -50,7 +50,7 @@ class Quotas:
     def __init__(self, root: Path, registry: Registry, redis: Redis, key: bytes = b"") -> None:
         self._root: Final = root
         self._registry: Final = registry
-        self._told: Final = SlotQuotas(redis)
+        self._slots: Final = SlotQuotas(redis)
         self._reservations: Final = Reservations(redis)
         self._reserved: Final = dict[str, str]()
         """Jobs that this server has created, and Redis may not know, with their owners."""
@@ -75,23 +75,23 @@ class Quotas:
     def define(self, quota: Quota) -> None:
         """Set a quota, durably. Raises InvalidInput, RedisError: Redis is told with the next submission."""
         self.documents.define(quota)
-        self.tell()
+        self.publish()
 
     def change(self, name: str, limits: Mapping[str, Any]) -> Quota:
         """Set these limits of a quota, durably, and keep its others. Raises as `define`, and Conflict."""
         quota = self.documents.update(name, lambda before: replace(before or Quota(name=name), **limits))
-        self.tell()
+        self.publish()
         return quota
 
     def remove(self, name: str) -> None:
         """Forget a quota. Raises NotFound; RedisError, as for `define`."""
         self.documents.remove(name)
-        self.tell()
+        self.publish()
 
-    def tell(self) -> None:
-        """Tell agents, by Redis, how many slots and nodes people may have. Raises RedisError."""
+    def publish(self) -> None:
+        """Write for agents, to Redis, how many slots and nodes people may have. Raises RedisError."""
         quotas = [self.documents.get(name) for name in self.documents.names()]
-        self._told.tell({quota.name: (quota.slots, quota.nodes) for quota in quotas})
+        self._slots.replace({quota.name: SlotQuota(quota.slots, quota.nodes) for quota in quotas})
 
     def sizes(self) -> dict[str, int]:
         """Return the bytes of the folders of jobs that have ended, by owner, as they were swept last."""
@@ -110,8 +110,8 @@ class Quotas:
         """
         owner = CURRENT.get().owner
         quota = self.of(owner)
-        if self.documents.names() and not self._told.are_told():  # Redis may have forgotten
-            self.tell()
+        if self.documents.names() and not self._slots.exists():  # Redis may have forgotten
+            self.publish()
         if (most := quota.job_bytes) is not None and (size := self.sizes().get(owner, 0)) >= most:
             raise QuotaExceeded(
                 f"The jobs of {owner} take {size:,} bytes, and may take {most:,}: delete some "

@@ -1,7 +1,7 @@
--- The leader lets mini-batches be run next, out of order: those that wait move to the front, and those that are not
--- published yet are, before the checkpoint gets there.
+-- The leader lets mini-batches be run next, out of order: those that wait move to the front, a pause after a failed try
+-- ends, and those that are not published yet are, before the checkpoint gets there.
 --
--- KEYS  1 job  2 ready  3 messages
+-- KEYS  1 job  2 ready  3 messages  4 delayed
 -- ARGV  1 term  2 generation  3… id and message of each
 -- Answer: how many were moved or published, or -1 when another term has begun.
 
@@ -14,7 +14,7 @@ local moved = 0
 for i = 3, #ARGV, 2 do
   local id, message = ARGV[i], ARGV[i + 1]
   if redis.call('HEXISTS', KEYS[3], id) == 1 then
-    if redis.call('LREM', KEYS[2], 1, id) == 1 then -- else, somebody has it
+    if redis.call('LREM', KEYS[2], 1, id) + redis.call('ZREM', KEYS[4], id) > 0 then -- else, somebody has it
       redis.call('LPUSH', KEYS[2], id)
       moved = moved + 1
     end
