@@ -184,6 +184,7 @@ def replay(
     """Run one mini-batch of a job again on this machine. It is run by the code that is in DIR now, once; the job itself
     stays as it is. The files must have the same paths here."""
     import yaml
+    from msgspec.structs import asdict
 
     from parallelrun.embedded.local_run import RunOptions, run_here
     from parallelrun.job_file.reading import read_spec
@@ -192,13 +193,15 @@ def replay(
 
     document = client.jobs.document(job_id)
     inputs = client.jobs.inputs_of(job_id, mini_batch)
+    content = yaml.safe_load(document.text)
+    limits = [asdict(client.limits.get(name)) for name in content.get("rate_limits", ())]
     for name in document.left_out:
         say(f"note: {name} of the job are secret, and not set here: export them if the script needs them")
     with tempfile.TemporaryDirectory(prefix="parallelrun-replay-") as folder:
-        content = replay_of(yaml.safe_load(document.text), inputs, Path(folder), code.resolve())
+        content = replay_of(content, inputs, Path(folder), code.resolve())
         end = run_here(
             read_spec({**content, "name": f"replay of {mini_batch}"}),
-            RunOptions(folder=output or f"replay-{job_id}-{mini_batch}", processes=1, overwrite=True),
+            RunOptions(folder=output or f"replay-{job_id}-{mini_batch}", processes=1, overwrite=True, limits=limits),
             resume_option=lambda _: "",
             display=display_on(sys.stderr, title=f"mini-batch {mini_batch}"),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -11,16 +12,20 @@ import yaml
 from parallelrun_core.answers.mini_batches import MiniBatchInputs
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.spec.fields import Output
+from parallelrun_core.spec.notify import TELLING
 
 INPUT: Final = "mini_batch"
 """The name of the input that stands for the files of the mini-batch."""
-_KEPT: Final = frozenset({
-    "entry_script", "program_arguments", "environment_variables", "environment", "inputs", "mini_batch_format",
-    "mini_batches_in_flight", "output_action", "append_row_separator", "append_row_dataframe_header",
-    "append_row_safe_output", "append_row_columns", "append_row_objects", "empty_output", "run_invocation_timeout",
-    "progress_update_timeout", "logging_level",
+OF_THE_WHOLE_JOB: Final = frozenset({
+    "name", "description", "tags", "code", "additional_includes", "command", "rank_mini_batch_count", "input_data",
+    "mini_batch_size", "partition_keys", "output", "compute", "instance_count", "max_concurrency_per_instance",
+    "priority", "workers_per_gpu", "gpus_per_worker", "budget", "run_max_try", "fail_fast", "error_threshold",
+    "mini_batch_error_threshold", "allowed_failed_percent", "speculative_execution", "look_ahead", "nice",
+    "copy_logs_to_parent", "metrics_name_prefix", "push_metrics_to_parent", "resume_from", *TELLING,
 })  # fmt: skip
-"""Settings of the job that change what its script sees, or what becomes of the rows."""
+"""Fields that mean nothing for one mini-batch on this machine; it has all others, with what the script sees of them and
+what becomes of its rows."""
 
 
 def replay_of(document: Mapping[str, Any], inputs: MiniBatchInputs, folder: Path, code: Path) -> dict[str, Any]:
@@ -45,7 +50,7 @@ def replay_of(document: Mapping[str, Any], inputs: MiniBatchInputs, folder: Path
         raise InvalidInput.at("/inputs", "this mini-batch is rows of a table, not files, and is not run apart", hint)
     if inputs.total > len(inputs.files):
         raise InvalidInput.at("/inputs", f"it has {inputs.total:,} files, and the server names {len(inputs.files):,}")
-    replayed_fields = {name: value for name, value in document.items() if name in _KEPT}
+    replayed_fields = {name: value for name, value in document.items() if name not in OF_THE_WHOLE_JOB}
     spec = JobSpec.parse({**document, "code": str(code)})
     cut = {name for name, _ in spec.data_inputs()}
     side = {
@@ -56,12 +61,19 @@ def replay_of(document: Mapping[str, Any], inputs: MiniBatchInputs, folder: Path
     return {
         **replayed_fields,
         "code": str(code),
+        "outputs": {name: _here(each, is_of_rows=name == spec.append_row_to) for name, each in spec.outputs.items()},
         "inputs": {**side, INPUT: {"type": "mltable", "path": str(_table_of(inputs.files, folder))}},
         "input_data": [INPUT],
         "mini_batch_size": len(inputs.files),
         "run_max_try": 1,
         "error_threshold": -1,
     }
+
+
+def _here(output: Output, *, is_of_rows: bool) -> dict[str, str]:
+    """Return an output of the job as one of the replay, in its own folder, so that nothing of the job is replaced."""
+    name_of_rows = posixpath.basename(output.path) if is_of_rows and output.type == "uri_file" else ""
+    return {"type": output.type, "file_name": name_of_rows or output.file_name}
 
 
 def _table_of(files: list[str], folder: Path) -> Path:

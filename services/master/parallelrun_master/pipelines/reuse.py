@@ -1,7 +1,7 @@
 """Reuse: a step that is equal to one which has completed takes over its outputs, and needs not run.
 
-Equal are the code, all fields that can matter, and the content of all inputs: of files, as `contents.py` tells them
-apart; of what another step has made, by its hash, or by the job that has made it.
+Equal are the code, all fields that can matter, and the content of all inputs: of files, as `fingerprints.py` tells
+them apart; of what another step has made, by its hash, or by the job that has made it.
 """
 
 from __future__ import annotations
