@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from parallelrun_api.submission import takeover
 from parallelrun_api.submission.takeover import earlier_job
 from parallelrun_core.errors import Conflict, InvalidInput
 from parallelrun_core.folder.job_folder import JobFolder
@@ -42,7 +43,10 @@ def refused(root: Path, **settings: Any) -> dict[str, str]:
     return {problem.pointer: problem.message for problem in found.value.problems}
 
 
-def test_what_makes_no_difference_to_plan_and_rows_may_differ(tmp_path: Path) -> None:
+def test_what_makes_no_difference_to_plan_and_rows_may_differ_and_no_new_field(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert JobSpec.model_fields.keys() > takeover.MAY_DIFFER | takeover.BY_RULES
     earlier(tmp_path)
     changes = {
         "entry_script": "other.py", "program_arguments": "--x", "run_max_try": 9, "run_invocation_timeout": 1,
@@ -51,6 +55,8 @@ def test_what_makes_no_difference_to_plan_and_rows_may_differ(tmp_path: Path) ->
         "inputs": {"renamed": {"path": "/data", "mode": "direct"}, "n": 4}, "output": "/elsewhere",
     }  # fmt: skip
     assert ask(tmp_path, **changes).job_id == EARLIER
+    monkeypatch.setattr(takeover, "MAY_DIFFER", takeover.MAY_DIFFER - {"logging_level"})
+    assert list(refused(tmp_path, **changes)) == ["/logging_level"]
 
 
 @pytest.mark.parametrize(

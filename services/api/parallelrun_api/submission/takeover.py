@@ -1,7 +1,8 @@
 """The check that a new job may take over what an earlier one has finished: `resume_from` (reference §1.4).
 
-The settings that determine the items of a mini-batch, and the format of rows in part files, must be the same in both
-jobs. All others may differ: the purpose is to run the rest with fixed code, longer timeouts, more nodes.
+All settings must be the same in both jobs, so that a field that is new here mixes no rows. Those may differ that
+determine neither the items of a mini-batch nor the format of rows in part files: the purpose is to run the rest with
+fixed code, longer timeouts, more nodes.
 """
 
 from __future__ import annotations
@@ -20,12 +21,30 @@ from parallelrun_core.mltable.input_plan import InputPlan, load_plans
 from parallelrun_core.mltable.plan import plan_inputs
 from parallelrun_core.retention.marks import check_not_deleted
 from parallelrun_core.spec import Input, JobSpec
+from parallelrun_core.spec.notify import TELLING
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.wire.row_formats import row_format, row_formats
 
 _POINTER: Final = "/resume_from"
 _MOST: Final = 200
+MAY_DIFFER: Final = frozenset({
+    "name", "description", "tags", *TELLING, "resume_from",
+    "code", "additional_includes", "command", "entry_script", "program_arguments", "environment_variables", "secrets",
+    "environment", "mini_batch_format", "string_dtype",
+    "outputs", "output", "append_row_columns", "append_row_objects", "empty_output",
+    "compute", "instance_count", "max_concurrency_per_instance", "priority", "workers_per_gpu", "gpus_per_worker",
+    "mini_batches_in_flight", "in_flight", "rate_limits", "budget", "speculative_execution", "look_ahead", "nice",
+    "run_invocation_timeout", "first_task_creation_timeout", "progress_update_timeout", "task_overhead_timeout",
+    "run_max_try", "on_failure", "fail_fast", "lost_leases", "error_threshold", "mini_batch_error_threshold",
+    "allowed_failed_percent",
+    "logging_level", "resource_monitor_interval", "profiling_module", "copy_logs_to_parent", "metrics_name_prefix",
+    "push_metrics_to_parent",
+})  # fmt: skip
+"""Fields of which the rows that are there don't depend. So it is with `append_row_columns`: they stay as they are,
+whichever way the others are put in order."""
+BY_RULES: Final = frozenset({"inputs", "input_data", "mini_batch_size", "append_row_file_name", "append_row_to"})
+"""Fields that may be written in several ways; so may the options of formats of rows."""
 
 
 def earlier_job(root: Path, spec: JobSpec, rule: PathRule | None = None) -> JobFolder:
@@ -88,8 +107,9 @@ def _check_has_ended(folder: JobFolder) -> None:
 def _differences(earlier: JobFolder, old: JobSpec, new: JobSpec, rule: PathRule | None) -> Iterator[Problem]:
     where = f"job {earlier.job_id}"
     yield from _input_differences(earlier, old, new, where, rule)
-    for field in ("rank_mini_batch_count", "partition_keys", "output_action"):
-        if getattr(old, field) != getattr(new, field):
+    compared_elsewhere = MAY_DIFFER.union(BY_RULES, *(each.options for each in row_formats().values()))
+    for field in JobSpec.model_fields:
+        if field not in compared_elsewhere and getattr(old, field) != getattr(new, field):
             yield _differs(f"/{field}", where, getattr(old, field), getattr(new, field))
     if old.size != new.size:
         yield _differs("/mini_batch_size", where, old.mini_batch_size, new.mini_batch_size)
@@ -142,7 +162,6 @@ def _row_differences(earlier: JobFolder, old: JobSpec, new: JobSpec, where: str)
         pointer = "/append_row_to" if new.append_row_to else "/append_row_file_name"
         yield _differs(pointer, where, *map(posixpath.basename, files))
         return
-    # Not `append_row_columns`: rows that are there stay as they are, whichever way the others are put in order.
     for field in row_formats()[now].options:
         if getattr(old, field) != getattr(new, field):
             yield _differs(f"/{field}", where, getattr(old, field), getattr(new, field))
