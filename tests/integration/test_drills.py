@@ -65,6 +65,7 @@ KINDS = {
 _SCHEMES = "parallelrun_core/storage/schemes.py"
 _MOON_SCHEMES = """SCHEMES: Final = {
     "moon": _S3, "mare": _S3._replace(kind="mare", canonical="mare", endpoints=("MARE_ENDPOINT",)),
+    "sea": _S3._replace(kind="mare", canonical="sea"),
     "dust": _S3._replace(kind="dust", canonical="dust", protocol="gcs", lists_in_order=False),"""
 _DATASTORES = "parallelrun_core/datastores/definition.py"
 _MOON_DATASTORE = """
@@ -210,6 +211,7 @@ from parallelrun_core.storage.supported import supported_path
 url = supported_path("moon://tycho/dust.csv")
 assert storage_of(url) is storage_of("s3://b/k")
 assert is_below(url, EVERYWHERE)
+assert is_below("sea://tycho/dust.csv", ["mare://"]), "of the same kind"
 print(type(client_of(address_of(url).store)).__name__)
 try:
     supported_path("mooon://tycho/dust.csv")

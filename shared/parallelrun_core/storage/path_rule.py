@@ -37,9 +37,9 @@ from parallelrun_core.layout import OUTPUTS, asset_files, blobstore_of, jobs_of,
 from parallelrun_core.storage.globs import Pattern
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.readable_jobs import Readability, ReadableJobs
-from parallelrun_core.storage.schemes import OBJECT_SCHEMES
+from parallelrun_core.storage.schemes import STORED
 
-EVERYWHERE: Final = ("/", *OBJECT_SCHEMES)
+EVERYWHERE: Final = ("/", *STORED)
 """What the owner of a machine may use there: every folder, and every store."""
 _MOST_LINKS: Final = 40
 """As many as the system itself follows."""

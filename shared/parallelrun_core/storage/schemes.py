@@ -22,8 +22,8 @@ class Scheme(NamedTuple):
     """Environment variables with the URL of a server to ask instead, the one that counts first."""
     credentials: tuple[str, ...] = ()
     """Beginnings of the environment variables that let their owner in."""
-    is_stored: bool = True
-    """True: `storage/objects/` is the storage of this kind; False: it is refused by name."""
+    storage: str = "objects"
+    """The package beside this module that is its storage, by its entry in `stores.py`; empty: it is refused by name."""
     protocol: Literal["s3", "gcs", "azure", ""] = ""
     """Chooses the client (`objects/clients.py`), and how an upload is completed: by S3's own protocol
     (`objects/uploads/s3.py`), or by copying it to its name; empty: the web's."""
@@ -58,15 +58,13 @@ SCHEMES: Final = {
     "abfs": _ABFS, "wasb": _ABFS,
     "abfss": _ABFSS, "wasbs": _ABFSS, "adl": _ABFSS,
     "https": Scheme("https", "a web server", "https"),
-    "http": Scheme("https", "a web server", "http"),
-    "ftp": Scheme("ftp", "an FTP server", "ftp", is_stored=False),
+    "http": Scheme("http", "a web server", "http"),
+    "ftp": Scheme("ftp", "an FTP server", "ftp", storage=""),
 }  # fmt: skip
 """By name, in lower case."""
-OBJECT_KINDS: Final = frozenset(row.kind for row in SCHEMES.values() if row.is_stored)
-"""The kinds of which `storage/objects/` is the storage."""
-OBJECT_SCHEMES: Final = tuple(
-    f"{name}://" for name in dict.fromkeys(row.canonical for row in SCHEMES.values() if row.kind in OBJECT_KINDS)
-)
+STORAGE_OF: Final = {row.kind: row.storage for row in SCHEMES.values() if row.storage}
+"""The package that is the storage of each kind."""
+STORED: Final = tuple(f"{name}://" for name in dict.fromkeys(row.canonical for row in SCHEMES.values() if row.storage))
 """The beginnings of all canonical URLs of these kinds."""
 CREDENTIALS: Final = tuple(dict.fromkeys(name for row in SCHEMES.values() for name in row.credentials))
 """What the environment variables begin with that let their owner into a store."""
@@ -89,9 +87,9 @@ def is_container_first(scheme: str) -> bool:
 
 
 def schemes_like(scheme: str) -> frozenset[str]:
-    """The schemes of canonical URLs that one scheme, in any of its spellings, stands for."""
+    """The schemes of canonical URLs that one scheme, in any of its spellings, stands for: all of its kind."""
     row = SCHEMES.get(scheme.lower())
-    if row is None or row.protocol != "azure":  # http:// doesn't stand for https://
+    if row is None:
         return frozenset({canonical_scheme(scheme)})
     return frozenset(each.canonical for each in SCHEMES.values() if each.kind == row.kind)
 

@@ -10,7 +10,7 @@ from typing import Final
 from parallelrun_core.storage.interface import Storage
 from parallelrun_core.storage.local import LocalStorage
 from parallelrun_core.storage.location import DATASTORE, LOCAL, location_of
-from parallelrun_core.storage.schemes import OBJECT_KINDS
+from parallelrun_core.storage.schemes import STORAGE_OF
 
 
 @cache
@@ -21,10 +21,12 @@ def _objects() -> Storage:
 
 
 _LOCAL_STORAGE: Final = LocalStorage()
+_BY_NAME: Final[Mapping[str, Callable[[], Storage]]] = {"objects": _objects}
+"""The storages of URLs, by what rows of `schemes.py` call them."""
 STORAGES: Final[Mapping[str, Callable[[], Storage]]] = {
     LOCAL: lambda: _LOCAL_STORAGE,
     DATASTORE: _objects,
-    **dict.fromkeys(OBJECT_KINDS, _objects),
+    **{kind: _BY_NAME[name] for kind, name in STORAGE_OF.items()},
 }
 """By the kind of location: one for each of `supported.KINDS`."""
 

@@ -8,13 +8,13 @@ from typing import Final
 
 from parallelrun_core.problems import closest, was_meant
 from parallelrun_core.storage.location import DATASTORE, LOCAL, location_of
-from parallelrun_core.storage.schemes import OBJECT_KINDS, OBJECT_SCHEMES, SCHEMES
+from parallelrun_core.storage.schemes import SCHEMES, STORAGE_OF, STORED
 from parallelrun_core.storage.url_flaws import flaw_of
 
-KINDS: Final = OBJECT_KINDS | {LOCAL, DATASTORE}
+KINDS: Final = frozenset({*STORAGE_OF, LOCAL, DATASTORE})
 """The kinds of locations for which `stores.py` has a storage."""
 _SCHEMES: Final = (
-    *(name for name, row in SCHEMES.items() if row.kind in OBJECT_KINDS and name != "http"), "azureml", "file",
+    *(name for name, row in SCHEMES.items() if row.storage and name != "http"), "azureml", "file",
 )  # fmt: skip
 """Schemes that are suggested in place of one that isn't supported."""
 _LEAST_LIKENESS: Final = 0.5
@@ -24,7 +24,7 @@ _WITHOUT_PATHS: Final = re.compile(
 """A path in a datastore that lacks `paths/`."""
 _SUPPORTED: Final = (
     "a path on a disk or volume that all nodes share, a URL of an object store "
-    f"({', '.join(url for url in OBJECT_SCHEMES if not url.startswith('http'))}), one of a file (https://), or a path "
+    f"({', '.join(url for url in STORED if not url.startswith('http'))}), one of a file (https://), or a path "
     "in a datastore (azureml://datastores/NAME/paths/PATH)"
 )
 

@@ -10,9 +10,12 @@ import pytest
 
 from parallelrun_core.storage.objects import ObjectStorage, clients
 from parallelrun_core.storage.objects.trouble import StoreError
+from parallelrun_core.storage.objects.uploads import s3
+from parallelrun_core.storage.schemes import endpoint_variables
 from tests.object_servers import GoogleStub, Moto, ObjectServer
 
 STORAGE = ObjectStorage()
+ENDPOINTS = endpoint_variables("s3")
 PAGE = b"<!DOCTYPE html><html><body>Sign in</body></html>\n"
 pytestmark = pytest.mark.integration
 
@@ -42,7 +45,7 @@ def console(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     with ThreadingHTTPServer(("127.0.0.1", 0), _Console) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         endpoint = f"http://127.0.0.1:{server.server_port}"
-        for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"):
+        for name in ENDPOINTS:
             monkeypatch.delenv(name, raising=False)
         for name, value in {
             "AWS_ENDPOINT_URL": endpoint, "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b",
@@ -68,6 +71,27 @@ def own_store() -> Iterator[Moto]:
     server.require()
     with server:
         yield server
+
+
+@pytest.mark.parametrize("variable", ENDPOINTS)
+def test_rows_are_published_at_the_endpoint_that_any_of_its_variables_names(
+    own_store: Moto, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    for name in ENDPOINTS:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in own_store.environment.items():
+        monkeypatch.setenv(variable if name in ENDPOINTS else name, value)
+    clients.forget()
+    s3.forget()
+    url = f"{own_store.bucket_url}/by{len(variable)}/rows.txt"
+    with STORAGE.create(url, "job") as file:
+        file.write(memoryview(b"1"))
+        file.sync()
+        file.publish(())
+    with STORAGE.open(url) as published:
+        assert published.read() == b"1"
+    s3.forget()
+    clients.forget()
 
 
 @pytest.mark.parametrize("key", ["a//b", "./b", "a/../../b", "a\x01b"])

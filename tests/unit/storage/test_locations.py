@@ -27,7 +27,7 @@ IN_STORES = [
     ("s3://bucket/key", "s3"), ("S3://bucket", "s3"), ("s3a://b/c", "s3"), ("gs://b/c", "gs"),
     ("gcs://b", "gs"), ("az://c/p", "azure"),
     ("abfs://c@a.dfs.core.windows.net/p", "azure"), ("abfss://c@a/p", "azure"),
-    ("wasb://c@a/p", "azure"), ("wasbs://c@a/p", "azure"), ("adl://a/p", "azure"), ("http://127.0.0.1/y", "https"),
+    ("wasb://c@a/p", "azure"), ("wasbs://c@a/p", "azure"), ("adl://a/p", "azure"), ("http://127.0.0.1/y", "http"),
     ("https://a.blob.core.windows.net/c/p", "https"), ("azureml://datastores/d/paths/p", "datastore"),
 ]  # fmt: skip
 ELSEWHERE = [

@@ -22,7 +22,7 @@ from urllib.parse import unquote
 
 from parallelrun_core.storage.globs import has_wildcard, split_pattern
 from parallelrun_core.storage.location import datastore_of, in_datastore
-from parallelrun_core.storage.schemes import canonical_scheme, is_container_first, schemes_like
+from parallelrun_core.storage.schemes import SCHEMES, canonical_scheme, is_container_first
 from parallelrun_core.storage.url_flaws import NO_PASSWORDS
 from parallelrun_core.untrusted.canonical import canonical, check_key
 
@@ -82,8 +82,12 @@ def address_of(url: str) -> Address:
         host = f"{container}@{account.replace('.blob.', '.dfs.', 1)}"
         scheme = "abfss"
     if not host.partition("@")[0]:
-        raise ValueError(f"{url[:200]!r} names no {'container' if 'az' in schemes_like(scheme) else 'bucket'}")
+        raise ValueError(f"{url[:200]!r} names no {'container' if _is_azure(scheme) else 'bucket'}")
     return Address(f"{scheme}://{host}", _checked(url, rest))
+
+
+def _is_azure(scheme: str) -> bool:
+    return scheme in SCHEMES and SCHEMES[scheme].protocol == "azure"
 
 
 def _of_web(url: str, scheme: str, host: str, rest: str) -> Address:

@@ -71,7 +71,7 @@ def _client(scheme: str) -> Any:
 
 
 def _client_of(datastore: S3Datastore, present: Known) -> Any:
-    settings: dict[str, Any] = {"endpoint_url": datastore.endpoint} if datastore.endpoint else {}
+    settings: dict[str, Any] = {"endpoint_url": datastore.endpoint or endpoint_of("s3") or None}
     if isinstance(present.credentials, Keys):
         settings["aws_access_key_id"] = present.credentials.access_key_id
         settings["aws_secret_access_key"] = present.credentials.secret_access_key
