@@ -18,6 +18,10 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+from parallelrun_core.errors import InvalidInput
+from parallelrun_core.service.process_secrets import ProcessSecrets
+from parallelrun_core.spec import JobSpec
+from parallelrun_master.outbox.delivery import SecretsOfServices
 from tests.integration.api.conftest import ENTRY_SCRIPT
 from tests.integration.api.server import ApiServer
 from tests.security.azure_target import TOKEN, WORKSPACE, AzureTarget
@@ -381,7 +385,7 @@ with closing(ProcessSecrets(settings.secrets_dir)) as secrets:
     assert os.waitpid(pid, 0)[1] == 0
     assert secrets.read("b"), "of the token that this process has"
 sys.stdin = SimpleNamespace(buffer=io.BytesIO(Order.of(settings, [], 1.0)))
-carry_out(Order, lambda order, secrets: print(secrets.read("c")))
+carry_out(Order, lambda order, secrets: print(secrets.read("parallelrun/c")))
 print(pid)
 layout = ClusterLayout(home=Path({str(tmp_path)!r}))
 services = cluster_services(layout, redis_url="u", port=1, token="t", nodes=1, slots=1)
@@ -394,14 +398,14 @@ SlurmCompute(name="far", type="slurm", max_instances=1, secrets_dir="moon://tych
     log = tmp_path / "log"
     moon = {"PARALLELRUN_SECRETS_DIR": "moon://tycho", "MOON_TOKEN": "t", "MOON_LOG": str(log)}
     content, forked, services = copy.run("-c", program, **moon).splitlines()
-    assert (content, services) == ("b'c of moon://tycho'", "master node1 concatenator")
+    assert (content, services) == ("b'parallelrun/c of moon://tycho'", "master node1 concatenator")
     lines = [line.partition(" ") for line in log.read_text().splitlines()]
     assert [text for pid, _, text in lines if pid == forked] == [
         "source 2 got token 1", "source 2 asked for a", "source 2 gave back token 1",
     ]  # fmt: skip
     assert [text for pid, _, text in lines if pid != forked] == [
         "source 1 got token 1", "source 1 asked for a", "source 1 asked for b", "source 1 gave back token 1",
-        "source 2 got token 1", "source 2 asked for c", "source 2 gave back token 1",
+        "source 2 got token 1", "source 2 asked for parallelrun/c", "source 2 gave back token 1",
     ]  # fmt: skip
 
 
@@ -453,7 +457,13 @@ from parallelrun_master.outbox.entries import enqueue, owed
 from parallelrun_master.settings import MasterSettings
 from tests.unit.agent.test_plans import template_of
 
-settings = MasterSettings(root=Path({str(tmp_path / "root")!r}), redis_url="redis://127.0.0.1:1")
+secrets = Path({str(tmp_path / "secrets")!r})
+(secrets / "parallelrun").mkdir(parents=True)
+secrets.chmod(0o700)
+(secrets / "parallelrun" / "bell").write_text("loud")
+settings = MasterSettings(
+    root=Path({str(tmp_path / "root")!r}), redis_url="redis://127.0.0.1:1", secrets_dir=str(secrets)
+)
 for job_id, tags in (("job_00000000000000000001", {{"bell": "on"}}), ("job_00000000000000000002", {{}})):
     folder = JobFolder(settings.root, job_id)
     folder.create(JobRecord(job_id=job_id, submitted=1.0, code="", spec={{"tags": tags}}))
@@ -467,11 +477,14 @@ notes = outbox_of(settings.root, "bell")
 module = deliveries(settings)[notes]
 subprocess.run([sys.executable, "-m", module], input=import_module(module).order_of(settings, owed(notes), 9.0))
 assert owed(notes) == []
-print(*(path.name for path in settings.root.glob("rung.*")))
+print(*((path.name, path.read_text()) for path in settings.root.glob("rung.*")))
 """
-    assert (
-        dropped("a destination of ends of jobs, such as e-mail").run("-c", program) == "rung.job_00000000000000000001\n"
-    )
+    rung = dropped("a destination of ends of jobs, such as e-mail").run("-c", program)
+    assert rung == "('rung.job_00000000000000000001', 'completed loud')\n"
+    with pytest.raises(InvalidInput, match="no job can have it"):
+        JobSpec.parse({"entry_script": "e.py", "inputs": "/d", "secrets": {"LOUDNESS": {"file": "parallelrun/bell"}}})
+    with pytest.raises(ValueError, match="call it parallelrun/bell/loudness"):
+        SecretsOfServices(ProcessSecrets(str(tmp_path / "secrets"))).read("bell/loudness")
 
 
 def test_a_finding_is_part_of_the_advice(dropped: Callable[[str], Copy]) -> None:

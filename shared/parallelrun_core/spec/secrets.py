@@ -18,7 +18,15 @@ _FILE: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9.
 
 OF_NOTICES: Final = "webhooks"
 """The folder in the masters' folder of secrets with the keys that notices of the end of a job are signed with."""
-_NOT_FOR_JOBS: Final = {OF_DATASTORES: "datastores", OF_NOTICES: "notices"}
+OF_SERVICES: Final = "parallelrun"
+"""The folder with all else that services need for themselves, such as the password of a mail server."""
+_NOT_FOR_JOBS: Final = {OF_DATASTORES: "datastores", OF_NOTICES: "notices", OF_SERVICES: "ParallelRun itself"}
+
+
+def is_for_jobs(name: str) -> bool:
+    """Return whether jobs may have a secret, by its name below the folder of secrets: nodes and masters may have one
+    source, so a service reads no other ones for itself."""
+    return name.partition("/")[0] not in _NOT_FOR_JOBS
 
 
 class Secret(Strict):
@@ -41,8 +49,8 @@ class Secret(Strict):
     def _below(cls, value: str) -> str:
         if value and not _FILE.fullmatch(value):
             raise ValueError("must be a path below the folder of secrets, of letters, digits and . _ -")
-        folder = value.partition("/")[0]
-        if folder in _NOT_FOR_JOBS:
+        if not is_for_jobs(value):
+            folder = value.partition("/")[0]
             raise ValueError(f"what is in {folder}/ is for {_NOT_FOR_JOBS[folder]}, and no job can have it")
         return value
 

@@ -20,10 +20,11 @@ from parallelrun_core.folder.records import JobRecord, JobResult
 from parallelrun_core.service import telemetry
 from parallelrun_core.service.process import die_with_parent
 from parallelrun_core.service.process_secrets import ProcessSecrets
+from parallelrun_core.service.secret_source import SecretSource
+from parallelrun_core.spec.secrets import OF_SERVICES, is_for_jobs
 from parallelrun_master.outbox.entries import OutboxEntry, job_of, taken
 
 if TYPE_CHECKING:
-    from parallelrun_core.service.secret_source import SecretSource
     from parallelrun_master.settings import MasterSettings
 
 _UNTIL_ENDED_S: Final = 2.0
@@ -63,13 +64,30 @@ def carry_out(kind: type[_Order], deliver: Callable[[_Order, SecretSource], None
     """Read the order that is on stdin, and deliver what it names.
 
     Args:
-        deliver: gets the secrets of the master as well, such as keys that sign and passwords of servers.
+        deliver: gets the secrets of the master as well, such as keys that sign and passwords of servers; of these, only
+            those that no job can have.
     """
     die_with_parent()
     order = msgspec.json.decode(sys.stdin.buffer.read(), type=kind)
     telemetry.configure("master", log_format=order.log_format)
     with closing(ProcessSecrets(order.secrets_dir)) as secrets_of_master:
-        deliver(order, secrets_of_master)
+        deliver(order, SecretsOfServices(secrets_of_master))
+
+
+class SecretsOfServices(SecretSource):
+    """The secrets of another source that jobs can't have: nodes may read from the same one."""
+
+    def __init__(self, source: SecretSource) -> None:
+        super().__init__(source.place)
+        self._source = source
+
+    def read(self, name: str) -> bytes:
+        if is_for_jobs(name):
+            raise ValueError(f"a job could read {name!r}, too: call it {OF_SERVICES}/{name}")
+        return self._source.read(name)
+
+    def stamp(self, name: str) -> object:
+        return self._source.stamp(name)
 
 
 class Clock:
