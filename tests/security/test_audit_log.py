@@ -9,18 +9,38 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
 import httpx
 import pytest
 
-from parallelrun_api.http.audit import Audit, AuditFile, ListedRefusals, ReadCounts
+from parallelrun_api.app import create_app
+from parallelrun_api.context import build_context
+from parallelrun_api.http.audit import Audit, AuditFile, ListedRefusals, Read, ReadCounts
+from parallelrun_api.http.lazy_fastapi import LazyRoute
+from parallelrun_api.http.token import Token
+from parallelrun_api.settings import ApiSettings
 from tests.integration.api.conftest import Site
 from tests.integration.api.server import ApiServer
 
 TOKEN = "of-the-submitter"
 _NO_JOB = "job_00000000000000000000"
 OWN = {"Authorization": f"Bearer {TOKEN}"}
+
+
+OF_THE_JOB_ITSELF = {
+    "get_job",
+    "events",
+    "show_document",
+    "show_settings",
+    "show_advice",
+    "show_what_if",
+    "explain",
+    "show_storage",
+    "show_node_usage",
+    "list_asset_labels",
+}
+"""Routes that hand out how a job stands and what it was told, and nothing of its logs, inputs and outputs."""
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:
@@ -209,6 +229,16 @@ def test_what_the_file_cannot_take_goes_to_stderr_and_no_half_of_a_line_stays(
     assert '"request_id": "1"' in capsys.readouterr().err
 
 
+def test_audit_log_knows_each_route_that_hands_out_what_jobs_have_made() -> None:
+    app = create_app(build_context(ApiSettings()), Token())
+    routes = [each for each in app.routes if isinstance(each, LazyRoute)]
+    reading = [each for each in routes if each.methods == {"GET"} and re.search("{job_id|{asset", each.path)]
+    assert {each.name for each in reading if not each.reads} == OF_THE_JOB_ITSELF
+    assert {each.reads for each in routes} == {*get_args(Read)}
+    text = Path("docs/rest-api.md").read_text(encoding="utf-8")
+    assert all(f"`{kind}`" in text.partition("The kinds are")[2][:200] for kind in get_args(Read)[2:])
+
+
 def test_reads_of_several_people_are_counted_and_push_out_no_change(tmp_path: Path) -> None:
     log, reads, now = tmp_path / "audit.log", tmp_path / "audit.log.reads", [0.0]
     audit = Audit(
@@ -220,7 +250,7 @@ def test_reads_of_several_people_are_counted_and_push_out_no_change(tmp_path: Pa
         now[0] = number * 10.0
         for route, job_id in (("list_mini_batches", "job_1"), ("search_logs", "job_1"), ("list_mini_batches", "job_2")):
             state = {"token_name": "anna", "request_id": str(number)}
-            named = SimpleNamespace(name=route)
+            named = SimpleNamespace(name=route, reads="logs" if "logs" in route else "mini_batches")
             audit.answered(asked(method="GET", state=state, route=named, path_params={"job_id": job_id}), 200, [])
     audit.close()
     assert [line["request_id"] for line in lines_of(log)] == ["change"]
@@ -236,6 +266,6 @@ def test_reads_of_several_people_are_counted_and_push_out_no_change(tmp_path: Pa
 
 def test_what_a_person_alone_reads_is_not_on_record(tmp_path: Path) -> None:
     audit = Audit(AuditFile(tmp_path / "audit.log"), reads_file=AuditFile(tmp_path / "reads"))
-    audit.answered(asked(method="GET", route=SimpleNamespace(name="search_logs")), 200, [])
+    audit.answered(asked(method="GET", route=SimpleNamespace(name="search_logs", reads="logs")), 200, [])
     audit.close()
     assert not (tmp_path / "reads").read_text()

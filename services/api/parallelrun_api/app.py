@@ -60,6 +60,12 @@ _MODULES: Final = (
 """The routes, in the order in which the contract with clients lists them."""
 
 
+def _subjects() -> dict[str, str]:
+    routers = [module.router for module in _MODULES]
+    abouts = {router.tag: router.about for router in routers if router.about}
+    return {tag: abouts[tag] for tag in dict.fromkeys(router.tag for router in routers)}
+
+
 def create_app(context: Context, token: Token, audit: Audit | None = None) -> FastAPI:
     """The application of one server; `token` is what clients must present."""
     audit = audit or Audit()
@@ -86,7 +92,7 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
     app.state.context = context
     app.state.sessions = sessions = Sessions(token, context.settings.root)
     app.state.token = token
-    app.openapi = lambda: document(app)  # type: ignore[method-assign]
+    app.openapi = lambda: document(app, _subjects())  # type: ignore[method-assign]
     routes = [route for module in _MODULES for route in module.router.routes]
     app.router.routes += routes
     door = azure.install(app, context, token)

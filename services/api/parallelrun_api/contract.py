@@ -41,27 +41,19 @@ _ENUMS: Final = {
 }
 
 
-def document(app: FastAPI) -> dict[str, Any]:
-    """The document of an app: what FastAPI derives, with what it can't know."""
+def document(app: FastAPI, subjects: Mapping[str, str]) -> dict[str, Any]:
+    """The document of an app: what FastAPI derives, with what it can't know.
+
+    Args:
+        subjects: of the operations, with what is said of each.
+    """
     whole = get_openapi(
         title=app.title,
         version=app.version,
         description=app.description,
         license_info=app.license_info,
         routes=[each.api_route for each in app.routes if isinstance(each, LazyRoute)],
-        tags=[
-            {"name": "jobs", "description": "Submit, follow, cancel."},
-            {"name": "files", "description": "Logs and outputs."},
-            {"name": "computes", "description": "Named pools of nodes."},
-            {"name": "datastores", "description": "Named places in object stores."},
-            {"name": "assets", "description": "Names for data, models, environments, components and code."},
-            {"name": "schedules", "description": "Jobs that are made when they are due."},
-            {"name": "batch endpoints", "description": "Jobs over data that whoever calls them gives."},
-            {"name": "nodes", "description": "Where mini-batches run."},
-            {"name": "tokens", "description": "Who may use this server, and for what."},
-            {"name": "session", "description": "Sign a browser in and out."},
-            {"name": "operations", "description": "For those who run the server."},
-        ],
+        tags=[{"name": tag, "description": about} for tag, about in subjects.items()],
     )
     components = whole.setdefault("components", {})
     schemas = components.setdefault("schemas", {})

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from starlette.types import Scope
 
@@ -25,8 +25,8 @@ from parallelrun_core.service import telemetry
 log = telemetry.logger()
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-_HAND_OUT: Final = frozenset({"read_log", "read_output", "hand_out_token"})
-"""Routes that only read, and hand out what jobs have written, or a right."""
+_RIGHT: Final = "hand_out_token"
+"""The route that only reads, and hands out a right, to clients of Azure ML."""
 _REFUSALS: Final = frozenset({401, 403, 421})
 _MAX_BYTES: Final = 10 << 20
 _KEPT: Final = 5
@@ -36,17 +36,9 @@ _PERIOD_S: Final = 60.0
 _OF_THE_ADDRESS: Final = frozenset({"job_id", "subscription", "group", "workspace", "account"})
 """What a path names that is told by itself, or that a client of Azure ML writes into all of its paths."""
 _MOST_CHARACTERS: Final = 1000
-KIND_OF: Final = {
-    "search_logs": "logs", "list_logs": "logs",
-    "list_mini_batches": "mini_batches", "show_mini_batch": "mini_batches",
-    "show_metrics": "metrics",
-    "show_tiles": "pictures", "show_timeline": "pictures", "show_throughput": "pictures", "show_errors": "pictures",
-    "show_figures": "pictures", "compare_jobs": "pictures", "show_profile": "pictures", "show_profile_tree": "pictures",
-    "show_stacks": "pictures",
-    "list_outputs": "outputs", "list_remembered": "outputs",
-    "get_asset": "assets", "get_asset_by_label": "assets", "resolve_asset": "assets", "list_asset_versions": "assets",
-}  # fmt: skip
-"""The kind of read that each route is which hands out what jobs have made."""
+Read = Literal["", "each", "logs", "mini_batches", "metrics", "pictures", "outputs", "assets"]
+"""What a route says of itself, if it hands out what jobs have made: the kind by which its reads are counted, or that
+each of them has a line of its own."""
 _WINDOW_S: Final = 300.0
 _MOST: Final = 10_000
 
@@ -148,14 +140,15 @@ class Audit:
     def answered(self, scope: Scope, status: int, headers: list[tuple[bytes, bytes]]) -> None:
         """Write a line if this answer, which is about to be sent, deserves one."""
         route = getattr(scope.get("route"), "name", "")
+        kind = getattr(scope.get("route"), "reads", "")
         if status in _REFUSALS:
             if not self._refusals.admit():
                 return
             did = "refused"
-        elif scope["method"] not in SAFE_METHODS or route in _HAND_OUT:
+        elif scope["method"] not in SAFE_METHODS or kind == "each" or route == _RIGHT:
             did = route or "unknown"
         else:
-            if (kind := KIND_OF.get(route)) is not None and status < 400 and self.has_people():
+            if kind and status < 400 and self.has_people():
                 self._reads.add(kind, _facts(scope, "read", status, headers))
             self._write_reads()
             return

@@ -35,6 +35,7 @@ class LazyRoute(Route):
 
     Args:
         direct: answers in place of FastAPI's route, which then only describes the operation.
+        reads: the kind of read that it is for the audit log.
     """
 
     def __init__(
@@ -45,9 +46,11 @@ class LazyRoute(Route):
         options: dict[str, Any],
         *,
         direct: ASGIApp | None = None,
+        reads: str = "",
     ) -> None:
         super().__init__(path, endpoint, methods=[method], name=options.get("name"))
         self.methods = {method}  # Starlette would answer HEAD as well
+        self.reads = reads
         self._options = options
         self.app = direct or self._begin
 

@@ -19,7 +19,7 @@ from parallelrun_core.answers.assets import Asset, AssetLabels, AssetPage, SiteP
 from parallelrun_core.layout import asset_files
 from parallelrun_core.names.assets import NAME_PATTERN
 
-router = Operations("assets")
+router = Operations("assets", about="Names for data, models, environments, components and code.")
 
 _EXAMPLE_YAML: Final = """\
 type: uri_folder
@@ -62,7 +62,7 @@ async def list_assets(
     )
 
 
-@router.operation("GET /assets/{kind:part}:resolve", "Find what a name stands for", Asset, (404,))
+@router.operation("GET /assets/{kind:part}:resolve", "Find what a name stands for", Asset, (404,), reads="assets")
 def resolve_asset(
     kind: KindOf,
     context: Ctx,
@@ -72,7 +72,9 @@ def resolve_asset(
     return json_answer(context.assets.named(kind, name))
 
 
-@router.operation("GET /assets/{kind:part}/{asset:part}/versions", "List versions", AssetPage, (404, 429))
+@router.operation(
+    "GET /assets/{kind:part}/{asset:part}/versions", "List versions", AssetPage, (404, 429), reads="assets"
+)
 async def list_asset_versions(
     kind: KindOf,
     asset: Name,
@@ -125,7 +127,9 @@ async def put_asset(kind: KindOf, asset: Name, version: Version, request: Reques
     return json_answer(created, 201 if is_new else 200)
 
 
-@router.operation("GET /assets/{kind:part}/{asset:part}/versions/{version:part}", "Get a version", Asset, (404,))
+@router.operation(
+    "GET /assets/{kind:part}/{asset:part}/versions/{version:part}", "Get a version", Asset, (404,), reads="assets"
+)
 def get_asset(kind: KindOf, asset: Name, version: Version, context: Ctx) -> Response:
     """Return one version, archived or not."""
     return json_answer(context.assets.get(kind, asset, version))
@@ -138,7 +142,11 @@ def list_asset_labels(kind: KindOf, asset: Name, context: Ctx) -> Response:
 
 
 @router.operation(
-    "GET /assets/{kind:part}/{asset:part}/labels/{label:part}", "Get the version with a label", Asset, (404,)
+    "GET /assets/{kind:part}/{asset:part}/labels/{label:part}",
+    "Get the version with a label",
+    Asset,
+    (404,),
+    reads="assets",
 )
 def get_asset_by_label(kind: KindOf, asset: Name, label: Label, context: Ctx) -> Response:
     """The version that a label stands for now."""

@@ -21,7 +21,7 @@ from parallelrun_core.documents.codecs import definition_fields
 from parallelrun_core.store.provisioning import ProvisioningStatus as Status
 from parallelrun_core.untrusted.sanitize import visible
 
-router = Operations("computes")
+router = Operations("computes", about="Named pools of nodes.")
 
 _EXAMPLE_YAML: Final = """\
 type: local

@@ -12,7 +12,7 @@ from parallelrun_api.routes.router import Operations
 from parallelrun_core.answers.cluster import Datastore, DatastoreList
 from parallelrun_core.datastores.definition import NAME_PATTERN, OF_TYPE
 
-router = Operations("datastores")
+router = Operations("datastores", about="Named places in object stores.")
 
 _EXAMPLE_YAML: Final = """\
 type: s3

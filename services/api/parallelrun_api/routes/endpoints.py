@@ -21,7 +21,7 @@ from parallelrun_core.answers.jobs import Job
 from parallelrun_core.endpoints.records import NAME_PATTERN
 from parallelrun_core.layout import code_store
 
-router = Operations("batch endpoints")
+router = Operations("batch endpoints", about="Jobs over data that whoever calls them gives.")
 
 _ENDPOINT: Final[dict[str, Any]] = {
     "type": "object",

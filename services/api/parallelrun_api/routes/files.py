@@ -22,7 +22,7 @@ from parallelrun_core.service import telemetry
 from parallelrun_core.storage.path_rule import PathRule
 
 log = telemetry.logger()
-router = Operations("files")
+router = Operations("files", about="Logs and outputs.")
 
 Range = Annotated[str | None, Header(description="One range of bytes; several are answered with the whole file.")]
 IfRange = Annotated[str | None, Header(description="Send the range only if the file still has this ETag.")]
@@ -38,7 +38,7 @@ Part = Annotated[ByteRange, Depends(_wanted)]
 _PARTIAL: Final[dict[int | str, dict[str, Any]]] = {206: {"description": "The requested range."}}
 
 
-@router.operation("GET /jobs/{job_id:job}/logs", "List logs", FileList, (404, 429))
+@router.operation("GET /jobs/{job_id:job}/logs", "List logs", FileList, (404, 429), reads="logs")
 async def list_logs(job_id: JobId, context: Ctx, page_token: PathToken = "") -> Response:
     """The log files of a job, by path, 10,000 on each page."""
     return await _listed(context, logs_of, job_id, page_token)
@@ -50,6 +50,7 @@ async def list_logs(job_id: JobId, context: Ctx, page_token: PathToken = "") -> 
     None,
     (404, 416),
     others={**content("text/plain", "The log."), **_PARTIAL},
+    reads="each",
 )
 def read_log(
     job_id: JobId,
@@ -62,7 +63,7 @@ def read_log(
     return download(fd, Path(path).name, TEXT, part, context.file_reads)
 
 
-@router.operation("GET /jobs/{job_id:job}/outputs", "List outputs", FileList, (404, 429))
+@router.operation("GET /jobs/{job_id:job}/outputs", "List outputs", FileList, (404, 429), reads="outputs")
 async def list_outputs(job_id: JobId, context: Ctx, page_token: PathToken = "") -> Response:
     """The output files of a job, by path, 10,000 on each page.
 
@@ -79,6 +80,7 @@ async def list_outputs(job_id: JobId, context: Ctx, page_token: PathToken = "") 
     None,
     (404, 416),
     others={**content("application/octet-stream", "The file."), **_PARTIAL},
+    reads="each",
 )
 def read_output(
     job_id: JobId,
@@ -124,7 +126,7 @@ def outputs_of(context: Context, job_id: str) -> ServedFolders:
     return ServedOutputs(rule, context.folder_names).of(context.jobs.folder(job_id))
 
 
-@router.operation("GET /jobs/{job_id:job}/log-lines", "Search in logs", LogLines, (404, 429))
+@router.operation("GET /jobs/{job_id:job}/log-lines", "Search in logs", LogLines, (404, 429), reads="logs")
 async def search_logs(
     job_id: JobId,
     context: Ctx,
@@ -148,7 +150,9 @@ _Level = Annotated[
 ]
 
 
-@router.operation("GET /jobs/{job_id:job}/merged-logs", "Read the logs of all workers by time", MergedLines, (404, 429))
+@router.operation(
+    "GET /jobs/{job_id:job}/merged-logs", "Read the logs of all workers by time", MergedLines, (404, 429), reads="logs"
+)
 async def read_merged_logs(
     job_id: JobId,
     context: Ctx,

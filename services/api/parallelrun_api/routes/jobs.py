@@ -36,7 +36,7 @@ from parallelrun_core.answers.job_summaries import JobSummaryPage
 from parallelrun_core.answers.jobs import Job, JobPage
 from parallelrun_core.layout import code_store
 
-router = Operations("jobs")
+router = Operations("jobs", about="Submit, follow, cancel.")
 
 LONGEST_WAIT_S: Final = 60.0
 

@@ -12,7 +12,7 @@ from parallelrun_api.routes.router import Operations
 from parallelrun_core.answers.cluster import RateLimit, RateLimitList
 from parallelrun_core.limits.definition import NAME_PATTERN, Limit
 
-router = Operations("limits")
+router = Operations("limits", about="What all jobs together may ask of one service.")
 
 _SCHEMA: Final = {"$ref": "#/components/schemas/Limit"}
 _EXAMPLE_YAML: Final = "requests_per_minute: 3000\ntokens_per_minute: 2000000\nin_flight: 200\n"

@@ -47,7 +47,7 @@ _Process = Annotated[str, Query(max_length=255, description="Only workers of thi
 _FIELDS: Final[dict[Sort, str]] = {"cumulative": "cumulative_s", "own": "own_s", "calls": "calls"}
 
 
-@router.operation("GET /jobs/{job_id:job}/metrics", "Show metrics", MetricReport, (404, 429))
+@router.operation("GET /jobs/{job_id:job}/metrics", "Show metrics", MetricReport, (404, 429), reads="metrics")
 async def show_metrics(job_id: JobId, context: Ctx) -> Response:
     """Return what the entry script has logged with `log_metric`, or with `Run.log…` of Azure ML, by name; also of a job
     that runs. What a try has logged stays when its mini-batch fails or is run again."""
@@ -110,7 +110,9 @@ def ask_for_stacks(job_id: JobId, context: Ctx, wish: StacksWish | None = None) 
     return json_answer(StacksAsked(id=request_id, nodes=nodes), 202)
 
 
-@router.operation("GET /jobs/{job_id:job}/stacks", "Show where the workers of a job were", StacksReport, (404, 429))
+@router.operation(
+    "GET /jobs/{job_id:job}/stacks", "Show where the workers of a job were", StacksReport, (404, 429), reads="pictures"
+)
 async def show_stacks(job_id: JobId, context: Ctx) -> Response:
     """Return what each node has answered to the last `:stacks` that it has heard of."""
     key = (show_stacks, job_id)
@@ -138,7 +140,9 @@ class _Selection(NamedTuple):
     process: str
 
 
-@router.operation("GET /jobs/{job_id:job}/profile", "Show the profile of the script", Profile, (404, 429))
+@router.operation(
+    "GET /jobs/{job_id:job}/profile", "Show the profile of the script", Profile, (404, 429), reads="pictures"
+)
 async def show_profile(
     job_id: JobId,
     context: Ctx,
@@ -179,7 +183,11 @@ async def show_profile(
 
 
 @router.operation(
-    "GET /jobs/{job_id:job}/profile/tree", "Show the profile of the script as a tree of calls", ProfileTree, (404, 429)
+    "GET /jobs/{job_id:job}/profile/tree",
+    "Show the profile of the script as a tree of calls",
+    ProfileTree,
+    (404, 429),
+    reads="pictures",
 )
 async def show_profile_tree(
     job_id: JobId,

@@ -35,7 +35,9 @@ _MOST_INPUTS: Final = 50
 """Mini-batches of one page whose inputs are read."""
 
 
-@router.operation("GET /jobs/{job_id:job}/mini-batches", "List mini-batches", MiniBatchPage, (404, 409, 429))
+@router.operation(
+    "GET /jobs/{job_id:job}/mini-batches", "List mini-batches", MiniBatchPage, (404, 409, 429), reads="mini_batches"
+)
 async def list_mini_batches(
     job_id: JobId,
     context: Ctx,
@@ -76,7 +78,9 @@ async def list_mini_batches(
     return await context.pictures.answer(ordered_key, lambda: _page_in_order(context, job_id, status, order, page))
 
 
-@router.operation("GET /jobs/{job_id:job}/failed-items", "List failed items", FailedItemPage, (404, 409, 429))
+@router.operation(
+    "GET /jobs/{job_id:job}/failed-items", "List failed items", FailedItemPage, (404, 409, 429), reads="mini_batches"
+)
 async def list_failed_items(
     job_id: JobId,
     context: Ctx,
@@ -96,7 +100,11 @@ async def list_failed_items(
 
 
 @router.operation(
-    "GET /jobs/{job_id:job}/mini-batches/{mini_batch}", "Show a mini-batch", MiniBatchTries, (404, 409, 429)
+    "GET /jobs/{job_id:job}/mini-batches/{mini_batch}",
+    "Show a mini-batch",
+    MiniBatchTries,
+    (404, 409, 429),
+    reads="mini_batches",
 )
 async def show_mini_batch(
     job_id: JobId, context: Ctx, mini_batch: Annotated[int, Path(ge=0, le=_MOST, description="Its id.")]
@@ -111,6 +119,7 @@ async def show_mini_batch(
     "List the inputs of a mini-batch",
     MiniBatchInputs,
     (404, 409, 429),
+    reads="mini_batches",
 )
 async def show_inputs(
     job_id: JobId, context: Ctx, mini_batch: Annotated[int, Path(ge=0, le=_MOST, description="Its id.")]
@@ -126,6 +135,7 @@ async def show_inputs(
     None,
     (404, 409),
     others=content("application/octet-stream", "Its first bytes, or all of a picture."),
+    reads="mini_batches",
 )
 def read_input(
     job_id: JobId,

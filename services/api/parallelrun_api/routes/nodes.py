@@ -23,7 +23,7 @@ from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.store.nodes import MOST_PATHS, NodeInfo
 from parallelrun_core.wire.states import NodeState
 
-router = Operations("nodes")
+router = Operations("nodes", about="Where mini-batches run.")
 
 
 class CheckRequest(Asked):

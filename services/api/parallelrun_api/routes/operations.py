@@ -16,7 +16,7 @@ from parallelrun_api.routes.router import Operations
 from parallelrun_core.answers.cluster import Health
 from parallelrun_core.store.connection import RedisError
 
-router = Operations("operations", "", is_open=True)
+router = Operations("operations", "", about="For those who run the server.", is_open=True)
 
 _PATIENCE_S: Final = 3.0
 _METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"

@@ -21,7 +21,7 @@ from parallelrun_core.errors import Conflict
 from parallelrun_core.store.slot_quotas import EVERYBODY
 from parallelrun_core.untrusted.sanitize import csv_cell
 
-router = Operations("tokens")
+router = Operations("tokens", about="Who may use this server, and for what.")
 
 _NO_KEY: Final = (
     "This server can't make tokens: give it a token of its own (--token-file), or a key that seals them "

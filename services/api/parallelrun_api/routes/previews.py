@@ -93,7 +93,13 @@ async def plan_job(request: Request, context: Ctx) -> Response:
     )
 
 
-@router.operation("GET /jobs/{job_id:job}/output-table", "Show an output as a table", OutputTable, (400, 403, 404, 429))
+@router.operation(
+    "GET /jobs/{job_id:job}/output-table",
+    "Show an output as a table",
+    OutputTable,
+    (400, 403, 404, 429),
+    reads="outputs",
+)
 async def show_output_table(
     job_id: JobId,
     context: Ctx,

@@ -20,7 +20,9 @@ from parallelrun_core.folder.job_folder import JobFolder
 router = Operations("jobs")
 
 
-@router.operation("GET /jobs/{job_id:job}/remembered", "List remembered answers", RememberedPage, (404, 409, 429))
+@router.operation(
+    "GET /jobs/{job_id:job}/remembered", "List remembered answers", RememberedPage, (404, 409, 429), reads="outputs"
+)
 async def list_remembered(
     job_id: JobId,
     context: Ctx,

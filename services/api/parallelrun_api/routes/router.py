@@ -9,6 +9,7 @@ from fastapi import Depends, Request, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from parallelrun_api.context import access_check, context_of
+from parallelrun_api.http.audit import Read
 from parallelrun_api.http.lazy_fastapi import LazyRoute
 from parallelrun_api.routes.responses import problems
 from parallelrun_core.answers.answer import Answer
@@ -25,14 +26,16 @@ class Operations:
     Args:
         tag: the subject, as the OpenAPI document has it.
         prefix: of their paths.
+        about: what the document says of the subject, once for all modules of it.
         is_open: whoever reaches the server may call them.
     """
 
-    def __init__(self, tag: str, prefix: str = "/v1", *, is_open: bool = False) -> None:
+    def __init__(self, tag: str, prefix: str = "/v1", *, about: str = "", is_open: bool = False) -> None:
         self.routes: list[LazyRoute] = []
+        self.tag: Final = tag
+        self.about: Final = about
         self._prefix = prefix
         self._is_open = is_open
-        self._tag = tag
 
     def operation(
         self,
@@ -70,24 +73,33 @@ class Operations:
         )
 
     def route(
-        self, route: str, *, access: _Access = _CHECK, arguments: _Arguments | None = None, **options: Any
+        self,
+        route: str,
+        *,
+        access: _Access = _CHECK,
+        arguments: _Arguments | None = None,
+        reads: Read = "",
+        **options: Any,
     ) -> Callable[[_Endpoint], _Endpoint]:
         """Return a decorator that adds a function as one operation, all of which is said by the options.
 
         Args:
             route: its method and path, as `GET /nodes`.
             access: what `access_check` returns for it, if its method alone doesn't say who may call it.
+            reads: the kind of read for the audit log, if it hands out what jobs have made; empty: it does not.
             arguments: reads from a request what the function takes beside `request` and `context`, in place of FastAPI,
                 which takes 1 ms of CPU for each request.
             options: of FastAPI's routes.
         """
         method, path = route.split()
-        shared = {"tags": [self._tag], "dependencies": [] if self._is_open else [Depends(access)]}
+        shared = {"tags": [self.tag], "dependencies": [] if self._is_open else [Depends(access)]}
 
         def add(endpoint: _Endpoint) -> _Endpoint:
             direct = _direct(endpoint, arguments, access) if arguments is not None else None
             options_of_route = {**shared, **options}
-            self.routes.append(LazyRoute(method, self._prefix + path, endpoint, options_of_route, direct=direct))
+            self.routes.append(
+                LazyRoute(method, self._prefix + path, endpoint, options_of_route, direct=direct, reads=reads)
+            )
             return endpoint
 
         return add

@@ -21,7 +21,7 @@ from parallelrun_core.layout import code_store
 from parallelrun_core.schedules.records import NAME_PATTERN
 from parallelrun_core.schedules.triggers import kinds
 
-router = Operations("schedules")
+router = Operations("schedules", about="Jobs that are made when they are due.")
 
 _EXAMPLE_YAML: Final = """\
 trigger: {type: cron, expression: "30 2 * * *", time_zone: Europe/Berlin}

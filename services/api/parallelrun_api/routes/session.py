@@ -17,7 +17,7 @@ from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.answers.people import Session, SignInCode
 from parallelrun_core.errors import Unauthorized
 
-router = Operations("session", is_open=True)
+router = Operations("session", about="Sign a browser in and out.", is_open=True)
 
 PATH: Final = "/v1/session"
 _OPEN: Final[dict[str, Any]] = {"security": []}

@@ -48,7 +48,12 @@ _LANES: Final = "lanes"
 
 
 @router.operation(
-    "GET /jobs/{job_id:job}/tiles", "Show mini-batches as a picture", Tiles, (404, 409, 429), others=_SEEN
+    "GET /jobs/{job_id:job}/tiles",
+    "Show mini-batches as a picture",
+    Tiles,
+    (404, 409, 429),
+    others=_SEEN,
+    reads="pictures",
 )
 async def show_tiles(
     request: Request,
@@ -74,7 +79,9 @@ async def show_tiles(
     return await _answered(request, context, (show_tiles, job_id, first, end, buckets), answer)
 
 
-@router.operation("GET /jobs/{job_id:job}/timeline", "Show workers in time", Timeline, (404, 409, 429), others=_SEEN)
+@router.operation(
+    "GET /jobs/{job_id:job}/timeline", "Show workers in time", Timeline, (404, 409, 429), others=_SEEN, reads="pictures"
+)
 async def show_timeline(
     request: Request,
     job_id: JobId,
@@ -107,7 +114,12 @@ async def show_timeline(
 
 
 @router.operation(
-    "GET /jobs/{job_id:job}/throughput", "Show what was done in time", Throughput, (404, 409, 429), others=_SEEN
+    "GET /jobs/{job_id:job}/throughput",
+    "Show what was done in time",
+    Throughput,
+    (404, 409, 429),
+    others=_SEEN,
+    reads="pictures",
 )
 async def show_throughput(
     request: Request,
@@ -133,7 +145,12 @@ async def show_throughput(
 
 
 @router.operation(
-    "GET /jobs/{job_id:job}/errors", "Show what has failed, by kind", KindsOfErrors, (404, 409, 429), others=_SEEN
+    "GET /jobs/{job_id:job}/errors",
+    "Show what has failed, by kind",
+    KindsOfErrors,
+    (404, 409, 429),
+    others=_SEEN,
+    reads="pictures",
 )
 async def show_errors(request: Request, job_id: JobId, context: Ctx) -> Response:
     """Tries that failed in the same way, the most frequent way first, each with its first mini-batches and its log.
@@ -147,13 +164,17 @@ async def show_errors(request: Request, job_id: JobId, context: Ctx) -> Response
     return await _answered(request, context, (show_errors, job_id), answer)
 
 
-@router.operation("GET /jobs/{job_id:job}/figures", "Show key figures", Figures, (404, 409, 429), others=_SEEN)
+@router.operation(
+    "GET /jobs/{job_id:job}/figures", "Show key figures", Figures, (404, 409, 429), others=_SEEN, reads="pictures"
+)
 async def show_figures(request: Request, job_id: JobId, context: Ctx) -> Response:
     """Return how long the job and its tries took, and how well its workers were used."""
     return await _answered(request, context, (show_figures, job_id), lambda: _figures(context, job_id)[1])
 
 
-@router.operation("GET /jobs/{job_id:job}/comparison", "Compare two jobs", Comparison, (404, 409, 429), others=_SEEN)
+@router.operation(
+    "GET /jobs/{job_id:job}/comparison", "Compare two jobs", Comparison, (404, 409, 429), others=_SEEN, reads="pictures"
+)
 async def compare_jobs(
     request: Request,
     job_id: JobId,
