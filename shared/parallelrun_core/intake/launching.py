@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.spec.pipeline_steps import LeafStep, leaf_steps
 from parallelrun_core.store.registry import BETWEEN_OUTPUTS, Registry
-from parallelrun_core.wire.states import JobState
+from parallelrun_core.wire.states import NO_ORDERS, JobState
 
 if TYPE_CHECKING:
     from parallelrun_core.store.connection import Redis
@@ -48,13 +47,14 @@ def register(
     Raises one of `CONNECTION_ERRORS` when Redis is away.
     """
     # RQ takes long to import, and a server starts without it.
-    from parallelrun_core.store.rq.wake import ask_for_first_leader, ask_for_leader
+    from parallelrun_core.store.rq.wake import ask_for_leader, asking_for_first_leader
 
     registry, job_id = registry or Registry(redis), folder.job_id
     if new is not None:
-        output, orders = claim_of(folder, new), effective_control(folder, new).orders
-        ask = partial(ask_for_first_leader, redis, job_id)
-        registry.add_job(job_id, submitted=new.submitted, output=output, orders=orders, also=ask)
+        # Nobody knows it yet who could have paused it: only the pipeline of a step has orders before.
+        orders = NO_ORDERS if new.parent is None else effective_control(folder, new).orders
+        asking = asking_for_first_leader(job_id)
+        registry.add_job(job_id, submitted=new.submitted, output=claim_of(folder, new), orders=orders, also=asking)
     elif folder.result() is None and registry.state(job_id) in (None, JobState.QUEUED):
         record = folder.record()
         output, generation = claim_of(folder, record), folder.generation()

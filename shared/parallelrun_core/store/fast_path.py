@@ -9,7 +9,7 @@ the same answers and errors.
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -157,6 +157,12 @@ def conversation(client: redis.Redis) -> Iterator[Ask]:
         raise
     finally:
         pool.release(connection)
+
+
+def in_one_step(client: redis.Redis, commands: Iterable[Command]) -> None:
+    """Carry out all of these commands in one transaction, or none of them; raises redis-py's errors."""
+    with conversation(client) as ask:
+        ask(("MULTI",), *commands, ("EXEC",))
 
 
 def _answer(connection: Any) -> Any:

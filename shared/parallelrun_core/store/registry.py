@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import msgspec
 from redis import Redis
-from redis.client import Pipeline
 
 from parallelrun_core.errors import Conflict, Fenced, NotFound
 from parallelrun_core.lru_cache import LruCache
 from parallelrun_core.store import keys
+from parallelrun_core.store.fast_path import Command, in_one_step
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.scripts import QuickScript, script
 from parallelrun_core.wire.failure import JobFailure
@@ -99,7 +99,7 @@ class Registry:
         output: str | None = None,
         generation: int = 0,
         orders: Orders = NO_ORDERS,
-        also: Callable[[Pipeline], object] | None = None,
+        also: Iterable[Command] = (),
     ) -> None:
         """Make a job known, once it has its folder. A second call only repeats the orders.
 
@@ -108,26 +108,19 @@ class Registry:
             orders: those of people about it.
             output: the file or object that it will publish, when other jobs may name the same; of a pipeline, all of
                 them, with `BETWEEN_OUTPUTS` between them.
-            also: begins the transaction with more that is to happen in the same step.
+            also: commands of more that is to happen in the same step.
         """
-        with self._redis.pipeline(transaction=True) as pipe:
-            if also is not None:
-                also(pipe)
-            pipe.hsetnx(JobKeys(job_id).job, "state", JobState.QUEUED)
-            if output is not None:
-                pipe.hset(JobKeys(job_id).job, "output", os.fsencode(output))
-            if generation:
-                pipe.hset(JobKeys(job_id).job, "reopened", generation)
-            _tell(pipe, job_id, orders)
-            pipe.zadd(keys.ACTIVE_JOBS, {job_id: submitted})
-            pipe.execute()
+        job = JobKeys(job_id).job
+        fields = {"output": os.fsencode(output) if output is not None else "", "reopened": generation}
+        commands: list[Command] = [*also, ("HSETNX", job, "state", JobState.QUEUED.value)]
+        commands += [("HSET", job, name, value) for name, value in fields.items() if value]
+        commands += [*_telling(job, orders), ("ZADD", keys.ACTIVE_JOBS, submitted, job_id)]
+        in_one_step(self._redis, commands)
 
     def order(self, job_id: str, orders: Orders) -> None:
         """Tell Redis whether a job is paused, and its priority; those who watch it see a new version."""
-        with self._redis.pipeline(transaction=True) as pipe:
-            _tell(pipe, job_id, orders)
-            pipe.hincrby(JobKeys(job_id).job, "version", 1)
-            pipe.execute()
+        job = JobKeys(job_id).job
+        in_one_step(self._redis, [*_telling(job, orders), ("HINCRBY", job, "version", 1)])
 
     def orders(self, job_id: str) -> Orders:
         """Return the orders about a job, as Redis has them."""
@@ -360,14 +353,15 @@ class Registry:
         return time.perf_counter() - began
 
 
-def _tell(pipe: Pipeline, job_id: str, orders: Orders) -> None:
-    """Put orders into the hash of a job; an order that isn't there is no field, and costs nothing."""
-    job = JobKeys(job_id).job
-    for name, value in (("paused", "1" if orders.is_paused else ""), ("priority", orders.priority)):
+def _telling(job: str, orders: Orders) -> Iterator[Command]:
+    """Yield the commands that put orders into the hash of a job; an order that isn't there is no field, and costs
+    nothing."""
+    fields = {"paused": "1" if orders.is_paused else "", "priority": orders.priority}
+    for name, value in fields.items():
         if value:
-            pipe.hset(job, name, value)
-        else:
-            pipe.hdel(job, name)
+            yield "HSET", job, name, value
+    if left_out := [name for name, value in fields.items() if not value]:
+        yield "HDEL", job, *left_out
 
 
 def _text(raw: Any) -> str:

@@ -15,11 +15,13 @@ from typing import IO, TYPE_CHECKING, Any
 import psutil
 import pytest
 from rq.exceptions import StopRequested
+from rq.job import Job
 from rq.serializers import JSONSerializer
 
 from parallelrun_core.ids import new_job_id
+from parallelrun_core.store.fast_path import in_one_step
 from parallelrun_core.store.rq import workers as rq_workers
-from parallelrun_core.store.rq.entries import LEAD, REMEMBER_FAILED_S, EntryKind, queue
+from parallelrun_core.store.rq.entries import LEAD, NO_TIMEOUT, REMEMBER_FAILED_S, EntryKind, new_entry, queue
 from parallelrun_core.store.rq.waiting_entry import WaitingEntry
 from parallelrun_core.store.rq.wake import ask_for_concatenation, ask_for_leader, has_concatenation_failed
 from tests.redis_server import with_this_process
@@ -246,6 +248,25 @@ def test_rq_workers_are_as_many_as_have_something_to_do(redis: Redis, redis_url:
         wait_for_workers(supervisor, 1, entries=1)
         supervisor.terminate()
         assert supervisor.wait(PATIENCE_S) == 0
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_new_entry_is_what_rq_itself_would_have_put_into_the_queue(redis: Redis, *, is_first: bool) -> None:
+    entries, kind = queue(redis, LEAD), LEAD
+    entries.enqueue(
+        kind.function, "job_1", job_id="of-rq", job_timeout=NO_TIMEOUT, result_ttl=0, failure_ttl=REMEMBER_FAILED_S,
+        description=f"{kind.function} job_1",
+    )  # fmt: skip
+    in_one_step(redis, new_entry(kind, "job_1", "ours", is_first=is_first))
+    assert entries.job_ids == (["ours", "of-rq"] if is_first else ["of-rq", "ours"])
+    ours, theirs = (Job.fetch(entry_id, redis, JSONSerializer) for entry_id in ("ours", "of-rq"))
+    assert ours.created_at >= theirs.created_at
+    of_its_own = {"created_at", "enqueued_at", "data"}
+    fields, fields_of_rq = ours.to_dict(), theirs.to_dict()
+    assert {name: value for name, value in fields.items() if name not in of_its_own} == {
+        name: value for name, value in fields_of_rq.items() if name not in of_its_own
+    }
+    assert (ours.func_name, ours.args, ours.kwargs) == (theirs.func_name, theirs.args, theirs.kwargs)
 
 
 def test_an_entry_waits_until_somebody_has_taken_it_and_stays_where_it_is(redis: Redis) -> None:

@@ -8,7 +8,7 @@ that runs is the worker's own. An entry that asks for anything else is refused.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Final
@@ -16,13 +16,15 @@ from typing import Any, ClassVar, Final
 from redis import Redis
 from rq import Queue
 from rq.exceptions import NoSuchJobError
-from rq.job import Job
+from rq.job import Job, JobStatus
 from rq.serializers import JSONSerializer
+from rq.utils import now, utcformat
 
 from parallelrun_core.errors import NotFound
 from parallelrun_core.ids import checked_job_id
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store.errors import CONNECTION_ERRORS
+from parallelrun_core.store.fast_path import Command
 
 log = logger()
 
@@ -106,6 +108,33 @@ def queue(redis: Redis, kind: EntryKind, run: Callable[[str], object] | None = N
     entries = Queue(kind.queue, connection=redis, serializer=JSONSerializer, job_class=_entry_class(kind, run))
     entries.redis_server_version = _LEAST_VERSION
     return entries
+
+
+def new_entry(kind: EntryKind, job_id: str, entry_id: str, *, is_first: bool = False) -> Iterator[Command]:
+    """Yield the commands that put a new entry into its queue, for one transaction.
+
+    RQ's own `enqueue` writes the same fields, and some that are empty; for that it takes a third of the CPU of what an
+    API does on Redis for a job.
+
+    Args:
+        is_first: before all others, else behind them.
+    """
+    at = utcformat(now())
+    fields = {
+        "created_at": at,
+        "data": json.dumps([kind.function, None, [job_id], {}]),
+        "description": f"{kind.function} {job_id}",
+        "enqueued_at": at,
+        "failure_ttl": REMEMBER_FAILED_S,
+        "origin": kind.queue,
+        "result_ttl": 0,
+        "status": JobStatus.QUEUED.value,
+        "timeout": NO_TIMEOUT,
+    }
+    key = f"{Queue.redis_queue_namespace_prefix}{kind.queue}"
+    yield "SADD", Queue.redis_queues_keys, key
+    yield "HSET", Job.key_for(entry_id), *(word for field in fields.items() for word in field)
+    yield "LPUSH" if is_first else "RPUSH", key, entry_id
 
 
 @lru_cache(maxsize=8)

@@ -5,15 +5,15 @@ RQ's defaults would hurt here: pickle on the wire, and a timeout of 180 s that k
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from redis import Redis
-from redis.client import Pipeline
-from rq import Queue
 from rq.exceptions import InvalidJobOperation
 from rq.job import JobStatus
 
-from parallelrun_core.store.rq.entries import CONCATENATE, LEAD, NO_TIMEOUT, REMEMBER_FAILED_S, EntryKind, queue
+from parallelrun_core.store.fast_path import Command, in_one_step
+from parallelrun_core.store.rq.entries import CONCATENATE, LEAD, EntryKind, new_entry, queue
 
 _FIRST: Final = "0"
 
@@ -23,13 +23,13 @@ def ask_for_leader(redis: Redis, job_id: str, *, attempt: str = _FIRST) -> None:
     _wake(redis, LEAD, job_id, f"lead-{job_id}-{attempt}")
 
 
-def ask_for_first_leader(redis: Redis, job_id: str, pipe: Pipeline) -> None:
-    """Let a master lead a job that is new, once the pipeline is executed.
+def asking_for_first_leader(job_id: str) -> Iterator[Command]:
+    """Yield the commands that let a master lead a job that is new.
 
     No earlier entry is looked for. If there is one, the entry comes twice, and whoever gets it then finds that the job
     is led.
     """
-    _enqueue(queue(redis, LEAD), LEAD, job_id, f"lead-{job_id}-{_FIRST}", pipe=pipe)
+    return new_entry(LEAD, job_id, f"lead-{job_id}-{_FIRST}")
 
 
 def waiting_for_leader(redis: Redis) -> set[str]:
@@ -79,12 +79,10 @@ def ask_for_concatenation(redis: Redis, job_id: str, *, attempt: str, is_new: bo
         is_new: nobody has asked for this attempt, so no earlier entry is looked for.
     """
     entry_id = _concatenation_id(job_id, attempt)
-    if not is_new:
+    if is_new:
+        in_one_step(redis, new_entry(CONCATENATE, job_id, entry_id))
+    else:
         _wake(redis, CONCATENATE, job_id, entry_id)
-        return
-    with redis.pipeline(transaction=True) as pipe:
-        _enqueue(queue(redis, CONCATENATE), CONCATENATE, job_id, entry_id, pipe=pipe)
-        pipe.execute()
 
 
 def has_concatenation_failed(redis: Redis, job_id: str, *, attempt: str) -> bool:
@@ -124,20 +122,4 @@ def _wake(redis: Redis, kind: EntryKind, job_id: str, entry_id: str, *, is_first
             InvalidJobOperation,
         ):  # Redis was wiped meanwhile, and that process has written only a part of it again
             redis.delete(earlier.key)
-    _enqueue(target, kind, job_id, entry_id, at_front=is_first)
-
-
-def _enqueue(
-    target: Queue, kind: EntryKind, job_id: str, entry_id: str, *, at_front: bool = False, pipe: Pipeline | None = None
-) -> None:
-    target.enqueue(
-        kind.function,
-        job_id,
-        job_id=entry_id,
-        job_timeout=NO_TIMEOUT,
-        result_ttl=0,
-        failure_ttl=REMEMBER_FAILED_S,
-        at_front=at_front,
-        pipeline=pipe,
-        description=f"{kind.function} {job_id}",
-    )
+    in_one_step(redis, new_entry(kind, job_id, entry_id, is_first=is_first))
