@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -224,6 +225,7 @@ class Logs:
         return self.user / "files" / node
 
 
+@lru_cache(maxsize=8)
 def jobs_of(root: Path) -> Path:
     return root / "jobs"
 
@@ -270,6 +272,7 @@ def finished_steps(root: Path) -> Path:
     return root / "reuse"
 
 
+@lru_cache(maxsize=8)
 def code_store(root: Path) -> Path:
     """The folder of the snapshots of the users' code."""
     return root / "code"

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Final, Protocol
 
 from parallelrun_core.code.ignore_file import ignore_lines
 from parallelrun_core.errors import InvalidInput, UnsafePath
-from parallelrun_core.untrusted.paths import opened_path
+from parallelrun_core.untrusted.paths import opened_path, real_path
 
 if TYPE_CHECKING:
     from parallelrun_core.storage.path_rule import PathRule
@@ -109,6 +109,7 @@ class _Walk:
 
     def __init__(self, root: Path, ignored: Ignored, left_out: tuple[int, int] | None) -> None:
         self._root = root
+        self._below = os.path.join(root, "")
         self._ignored = ignored
         self._left_out = left_out
 
@@ -165,7 +166,7 @@ class _Walk:
                 return None
             self._refuse_link_outside(at, name, path)
             raise
-        if not opened_path(fd).is_relative_to(self._root):
+        if not os.path.join(real_path(fd), "").startswith(self._below):
             os.close(fd)
             raise _outside(path)
         return fd

@@ -79,7 +79,7 @@ class FileStore:
         return Stored(data, _version(status))
 
     def location(self, name: str) -> str:
-        return str(self._folder / name)
+        return f"{self._folder}/{name}"
 
     def version(self, name: str) -> str:
         try:
@@ -179,10 +179,10 @@ class FileStore:
     def _path(self, name: str) -> Path:
         return self._folder / _checked(name)
 
-    def _readable(self, name: str) -> Path:
+    def _readable(self, name: str) -> str:
         if not _is_name(name):
             raise DocumentMissing(name)
-        return self._folder / name
+        return self.location(name)
 
     def _entries(self, *, of_folders: bool) -> list[str]:
         try:

@@ -25,7 +25,7 @@ import errno
 import os
 import re
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -97,20 +97,15 @@ class PathRule:
         self.package_hosts: Final = places.package_hosts
         self._named = places.roots
         self._are_jobs_apart = places.are_jobs_apart
-        self._closed = _prefixes([str(root), *places.closed], links)
-        (jobs,) = map(re.escape, _prefixes([str(jobs_of(root))], links))
-        self.urls: Final = [each for each in places.roots if is_url(each)]
+        jobs, assets, uploads, blobstore = _prefixes(_in_root(root), links)
+        folders, urls = _split(tuple(places.roots))
+        self.urls: Final = [*urls]
         """Those of stores which may be used, with all that begins with them."""
-        folders = [each for each in places.roots if not is_url(each)]
+        self._closed = _prefixes([str(root), *places.closed], links)
         self._allowed = _prefixes(folders, links)
-        closed, allowed = (
-            b"|".join(map(re.escape, each)) for each in ((*self._closed, *_OF_THE_KERNEL), self._allowed)
-        )
-        outside = b"(?!%b)(?:%b)" % (closed, allowed or _NOTHING)
-        files = b"|".join(map(re.escape, _prefixes([str(asset_files(root)), str(uploads_of(root))], links)))
-        outside += b"|" + b"|".join(map(re.escape, _prefixes([str(blobstore_of(root))], links)))
-        always_open = b"%b|(?:%b)[^./][^/]*/" % (outside, files)
-        self._always_open: Final = always_open
+        outside = _outside(self._closed, self._allowed, blobstore)
+        self._always_open: Final = b"%b|(?:%b)[^./][^/]*/" % (outside, _any_of((assets, uploads)))
+        jobs = _any_of((jobs,))
         self._of_jobs: Final = jobs
         self._own_jobs: Final = [*filter(None, [job, *places.jobs])]
         self._only_owner: Final = places.only_owner
@@ -285,6 +280,33 @@ def _link_target(path: bytes) -> bytes | None:
         if error.errno not in _NO_LINK:
             raise
         return None
+
+
+# Each submission makes a rule: what is the same each time is kept.
+
+
+@lru_cache(maxsize=8)
+def _in_root(root: Path) -> tuple[str, ...]:
+    """The folders below the root folder in which something is open."""
+    return tuple(map(str, (jobs_of(root), asset_files(root), uploads_of(root), blobstore_of(root))))
+
+
+@lru_cache(maxsize=8)
+def _split(places: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the folders among these places, and the URLs."""
+    return tuple(each for each in places if not is_url(each)), tuple(filter(is_url, places))
+
+
+@lru_cache(maxsize=8)
+def _outside(closed: tuple[bytes, ...], allowed: tuple[bytes, ...], blobstore: bytes) -> bytes:
+    """The pattern of what is open to all: below an allowed folder and not closed, or in the default datastore."""
+    refused = _any_of((*closed, *_OF_THE_KERNEL))
+    return b"(?!%b)(?:%b)|%b" % (refused, _any_of(allowed) or _NOTHING, _any_of((blobstore,)))
+
+
+@lru_cache(maxsize=32)
+def _any_of(prefixes: tuple[bytes, ...]) -> bytes:
+    return b"|".join(map(re.escape, prefixes))
 
 
 def _prefixes(folders: Iterable[str], links: dict[bytes, bytes | None]) -> tuple[bytes, ...]:

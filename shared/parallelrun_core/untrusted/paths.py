@@ -83,7 +83,12 @@ def _without_waiting(path: str, flags: int) -> int:
 
 def opened_path(fd: int) -> Path:
     """Return where an open file is, without links, whatever the path by which it was opened leads to by now."""
-    return Path(os.readlink(f"/proc/self/fd/{fd}"))
+    return Path(real_path(fd))
+
+
+def real_path(fd: int) -> str:
+    """Return the same as a text, for what is asked of each of many files."""
+    return os.readlink(f"/proc/self/fd/{fd}")
 
 
 def within(path: Path, roots: Sequence[Path]) -> bool:

@@ -47,12 +47,13 @@ class KeyLocks:
         if not key:
             yield
             return
-        try:
-            async with asyncio.timeout(self._patience_s):
-                while unlocked := self._held.get(key):
-                    await unlocked.wait()
-        except TimeoutError as error:
-            raise KeyInFlight("The first request with this Idempotency-Key is still in progress.") from error
+        if key in self._held:
+            try:
+                async with asyncio.timeout(self._patience_s):
+                    while unlocked := self._held.get(key):
+                        await unlocked.wait()
+            except TimeoutError as error:
+                raise KeyInFlight("The first request with this Idempotency-Key is still in progress.") from error
         released = self._held[key] = asyncio.Event()
         try:
             yield

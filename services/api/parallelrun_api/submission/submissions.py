@@ -103,6 +103,7 @@ class Submissions:
         self._checks = checks
         self._redis = redis
         self._registry = Registry(redis)
+        self._nodes = NodeRegistry(redis)
         self._keys = KeyClaims(root)
         self._computes = computes
 
@@ -328,7 +329,7 @@ class Submissions:
         submitted = reading.spec.model_dump(mode="json", exclude_unset=True)
         notes = true_notes(reading.notes, submitted, recorded, has_computes=bool(self._computes.names()))
         with suppress(*CONNECTION_ERRORS):
-            notes += notes_on_size(recorded, self._computes, NodeRegistry(self._redis))
+            notes += notes_on_size(recorded, self._computes, self._nodes)
         return list(dict.fromkeys(notes))  # of an endpoint's job, much was noted of its deployment already
 
     def _record(self, upload: SubmittedForm, prepared: _Prepared) -> JobRecord:
