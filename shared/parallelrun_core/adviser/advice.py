@@ -36,6 +36,8 @@ class AdviceFinding(Answer, kw_only=True, frozen=True):
     evidence: list[str]
     """The measurements that show it."""
     change: Change
+    guide: Annotated[str, Meta(examples=["docs/choosing-a-compute.md#nodes"])] = ""
+    """Where the documents say how to choose what it is about; empty: nowhere."""
     saving_s: float = 0.0
     """Seconds by which the job would have ended sooner with the change: predicted, as are the following two."""
     saving_share: float = 0.0

@@ -8,7 +8,6 @@ from parallelrun_core.adviser.advice import Advice, AdviceBasis, AdviceFinding, 
 from parallelrun_core.adviser.evidence import Evidence
 from parallelrun_core.adviser.findings import subjects
 from parallelrun_core.adviser.findings.case import Case
-from parallelrun_core.adviser.findings.waits import LIMIT_BINDS
 from parallelrun_core.adviser.replay import lower_bound
 from parallelrun_core.adviser.schedule import TrySchedule
 from parallelrun_core.figures import counted, duration, percent
@@ -58,7 +57,7 @@ def _findings(evidence: Evidence, schedule: TrySchedule, limits: Thresholds) -> 
     case = Case(evidence, schedule, limits)
     findings = [finding for findings_of in subjects() for finding in findings_of(case)]
     if evidence.settings.has_several_in_flight:  # savings are of schedules in which a worker runs one at a time
-        findings = [finding for finding in findings if finding.saves == "risk" or finding.id == LIMIT_BINDS]
+        findings = [each for each in findings if each.saves == "risk" or not (each.saving_s or each.saving_node_s)]
     return sorted(findings, key=lambda finding: (_ORDER[finding.saves], -finding.saving_s, -finding.saving_node_s))
 
 

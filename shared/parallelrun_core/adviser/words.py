@@ -2,28 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Iterator
 
 from parallelrun_core.adviser.advice import Advice, AdviceFinding, Change
 from parallelrun_core.figures import duration
 from parallelrun_core.untrusted.sanitize import in_one_line
-
-_GUIDE: Final = "docs/choosing-a-compute.md"
-GUIDES: Final[Mapping[str, str]] = {
-    **dict.fromkeys(
-        ("mini_batch_too_small", "mini_batch_too_large", "too_few_mini_batches", "giant_item", "skewed_keys"),
-        f"{_GUIDE}#mini-batches",
-    ),
-    **dict.fromkeys(
-        ("too_few_processes", "oversubscribed", "contention", "memory", "gpu_idle", "cpu_quota"),
-        f"{_GUIDE}#workers-on-a-node",
-    ),
-    **dict.fromkeys(("too_many_nodes", "slow_node"), f"{_GUIDE}#nodes"),
-    "reading": f"{_GUIDE}#network",
-    **dict.fromkeys(("timeout_too_tight", "slow_init"), f"{_GUIDE}#timeouts"),
-}
-"""Where the guide says how to choose what a finding is about, by its id."""
 
 
 def lines_of(advice: Advice) -> list[str]:
@@ -38,8 +21,8 @@ def _lines(number: int, finding: AdviceFinding) -> Iterator[str]:
     yield f"   > {in_one_line(finding.change.text)}"
     if finding.change.set:
         yield f"   > {options(finding.change)}"
-    if finding.id in GUIDES:
-        yield f"   see {GUIDES[finding.id]}"
+    if finding.guide:
+        yield f"   see {in_one_line(finding.guide)}"
 
 
 def worth(finding: AdviceFinding) -> str:

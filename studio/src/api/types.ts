@@ -67,6 +67,8 @@ export interface AdviceFinding {
   /** The measurements that show it. */
   evidence: string[];
   change: Change;
+  /** Where the documents say how to choose what it is about; empty: nowhere. */
+  guide: string;
   /** Seconds by which the job would have ended sooner with the change: predicted, as are the following two. */
   saving_s: number;
   /** The saving as a share of the job's time. */

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from parallelrun_core.adviser.advice import AdviceFinding, Change
-from parallelrun_core.adviser.findings.case import Case
+from parallelrun_core.adviser.findings.case import Case, Guide
 from parallelrun_core.figures import counted, duration
 
 
@@ -61,6 +61,7 @@ def _init(case: Case) -> Iterator[AdviceFinding]:
     yield from case.faster(
         "slow_init",
         _sooner(case, typical),
+        guide=Guide.TIMEOUTS,
         title=f"init() takes {duration(typical)} in each worker, before anything is done.",
         evidence=[
             f"{counted(len(done), 'worker')}, half of them longer than {duration(typical)} in init(), "

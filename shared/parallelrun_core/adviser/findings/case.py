@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 from parallelrun_core.adviser.advice import LEVELS, AdviceFinding, Change, Severity, Thresholds
@@ -16,6 +17,16 @@ _SECONDS: Final = (1.0, 5.0, 15.0, 60.0)
 """Times what is worth saying: with its default, 1, 5, 15 minutes and an hour."""
 _CASES: Final = (1, 4, 10, 30)
 """Tries that were measured."""
+
+
+class Guide(StrEnum):
+    """The sections of the guide that say how to choose what findings are about."""
+
+    MINI_BATCHES = "docs/choosing-a-compute.md#mini-batches"
+    WORKERS = "docs/choosing-a-compute.md#workers-on-a-node"
+    NODES = "docs/choosing-a-compute.md#nodes"
+    NETWORK = "docs/choosing-a-compute.md#network"
+    TIMEOUTS = "docs/choosing-a-compute.md#timeouts"
 
 
 @dataclass(frozen=True)
@@ -42,6 +53,7 @@ class Case:
         name: str,
         predicted_s: float,
         *,
+        guide: str = "",
         title: str,
         evidence: list[str],
         change: Change,
@@ -59,6 +71,7 @@ class Case:
             id=name,
             severity=severity(share=share, seconds=saved, cases=len(self.evidence.tries), thresholds=self.thresholds),
             saves="time",
+            guide=guide,
             title=title,
             evidence=evidence,
             change=change,

@@ -14,7 +14,7 @@ import numpy as np
 
 from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.evidence import DONE, Floats
-from parallelrun_core.adviser.findings.case import Case
+from parallelrun_core.adviser.findings.case import Case, Guide
 from parallelrun_core.adviser.schedule import TrySchedule, numbers_in_process
 from parallelrun_core.figures import duration, part_of_a_cpu, percent
 
@@ -85,6 +85,7 @@ def findings_of(case: Case) -> Iterator[AdviceFinding]:
     yield from case.faster(
         "contention",
         schedule.seconds(schedule.work / factor + schedule.lost + schedule.fixed_s),
+        guide=Guide.WORKERS,
         title=f"Workers wait for each other: with {lanes:,} of them, a mini-batch takes {factor:.1f} times as long as "
         "alone.",
         evidence=[

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.evidence import DONE, Ints
-from parallelrun_core.adviser.findings.case import Case
+from parallelrun_core.adviser.findings.case import Case, Guide
 from parallelrun_core.figures import counted, duration, percent
 
 _MARGIN: Final = 3.0
@@ -100,15 +100,21 @@ def _timeouts(case: Case, timed_out: Ints) -> Iterator[AdviceFinding]:
     title = f"run() is stopped after {duration(limit)}, before it is done: {late} mini-batches timed out."
     faster = list(
         case.faster(
-            "timeout_too_tight", predicted, title=title, evidence=evidence, change=change, mini_batches=mini_batches
+            "timeout_too_tight",
+            predicted,
+            guide=Guide.TIMEOUTS,
+            title=title,
+            evidence=evidence,
+            change=change,
+            mini_batches=mini_batches,
         )
     )
     if not lost:
         yield from faster
     else:
         risk = AdviceFinding(
-            id="timeout_too_tight", severity="severe", saves="risk", title=title, evidence=evidence, change=change,
-            mini_batches=mini_batches,
+            id="timeout_too_tight", severity="severe", saves="risk", guide=Guide.TIMEOUTS, title=title,
+            evidence=evidence, change=change, mini_batches=mini_batches,
         )  # fmt: skip
         sentences = [f"{case.count(lost)} mini-batches have failed for it", *evidence]
         yield replace(faster[0] if faster else risk, saves="risk", severity="severe", evidence=sentences)

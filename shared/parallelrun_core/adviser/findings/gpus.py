@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from parallelrun_core.adviser.advice import AdviceFinding, Change
-from parallelrun_core.adviser.findings.case import Case
+from parallelrun_core.adviser.findings.case import Case, Guide
 from parallelrun_core.figures import counted, percent
 
 _LOW: Final = 0.50
@@ -31,6 +31,7 @@ def findings_of(case: Case) -> Iterator[AdviceFinding]:
     yield from case.faster(
         "gpu_idle",
         schedule.seconds(ready=schedule.lanes_of(processes=schedule.processes_per_node * times)),
+        guide=Guide.WORKERS,
         title=f"The GPUs mostly wait: they compute for {percent(used)} of the time, and {percent(memory)} of their "
         "memory is used.",
         evidence=[

@@ -9,7 +9,7 @@ import numpy as np
 
 from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.evidence import groups_of
-from parallelrun_core.adviser.findings.case import Case
+from parallelrun_core.adviser.findings.case import Case, Guide
 from parallelrun_core.figures import counted, duration, percent
 
 _SLOW: Final = 1.5
@@ -47,6 +47,7 @@ def _slow(case: Case) -> Iterator[AdviceFinding]:
     yield from case.faster(
         "slow_node",
         predicted,
+        guide=Guide.NODES,
         title=f"{_listed(node_names)} slower than the others: {slow[worst]:.1f} times as long for the same.",
         evidence=[
             f"{names[node]}: half of its mini-batches took {duration(medians[node])} or more for an item, "
@@ -89,6 +90,7 @@ def _too_many(case: Case) -> Iterator[AdviceFinding]:
         id="too_many_nodes",
         severity="low" if share < 0.5 else "moderate",
         saves="cost",
+        guide=Guide.NODES,
         title=f"{now:,} nodes are more than the job needs: {enough:,} would take {duration(predicted)} in place of "
         f"{duration(took)}.",
         evidence=[

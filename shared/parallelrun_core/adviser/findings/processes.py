@@ -13,7 +13,7 @@ import numpy as np
 
 from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.evidence import DONE
-from parallelrun_core.adviser.findings.case import Case
+from parallelrun_core.adviser.findings.case import Case, Guide
 from parallelrun_core.adviser.findings.contention import cpu_per_worker, slowdown
 from parallelrun_core.figures import counted, duration, part_of_a_cpu, percent
 
@@ -62,6 +62,7 @@ def _too_few(case: Case) -> Iterator[AdviceFinding]:
     yield from case.faster(
         "too_few_processes",
         options[count],
+        guide=Guide.WORKERS,
         title=f"Workers mostly wait: each uses {part_of_a_cpu(share)}, so more of them fit on each node.",
         evidence=[
             f"{counted(now, 'process')} on each of {counted(schedule.nodes, 'node')}, with {part_of_a_cpu(share)} each",
@@ -102,6 +103,7 @@ def _oversubscribed(case: Case) -> Iterator[AdviceFinding]:
     yield from case.faster(
         "oversubscribed",
         predicted,
+        guide=Guide.WORKERS,
         title=f"{counted(now, 'process')} with {threads:.0f} threads each share {cpus:g} CPUs: they hinder each other.",
         evidence=[
             f"for {percent(pressure)} of the time, a thread that could run waited for a CPU (PSI)",

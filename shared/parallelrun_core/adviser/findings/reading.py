@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from parallelrun_core.adviser.advice import AdviceFinding, Change
-from parallelrun_core.adviser.findings.case import Case
+from parallelrun_core.adviser.findings.case import Case, Guide
 from parallelrun_core.figures import duration, percent
 
 _BOUND: Final = 0.20
@@ -30,6 +30,7 @@ def findings_of(case: Case) -> Iterator[AdviceFinding]:
     yield from case.faster(
         "reading",
         schedule.seconds(np.maximum(0.0, schedule.work - load[schedule.last]) + schedule.lost + schedule.fixed_s),
+        guide=Guide.NETWORK,
         title=f"Workers spend {percent(share)} of their time on loading their input.",
         evidence=[
             f"half of the mini-batches waited longer than {duration(float(np.median(load)))} for their data, and half "

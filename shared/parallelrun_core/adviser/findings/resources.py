@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from parallelrun_core.adviser.advice import AdviceFinding, Change
-from parallelrun_core.adviser.findings.case import Case
+from parallelrun_core.adviser.findings.case import Case, Guide
 from parallelrun_core.adviser.findings.drift import memory_growth
 from parallelrun_core.figures import counted, percent
 
@@ -59,6 +59,7 @@ def _memory(case: Case) -> Iterator[AdviceFinding]:
         id="memory",
         severity="critical" if killed else "severe",
         saves="risk",
+        guide=Guide.WORKERS,
         title="Memory runs out." if killed or waits else "The memory of the nodes is nearly used up.",
         evidence=sentences,
         change=Change(text=text, set={"max_concurrency_per_instance": str(fewer)} if fewer < now else {}),
@@ -86,6 +87,7 @@ def _quota(case: Case) -> Iterator[AdviceFinding]:
     yield from case.faster(
         "cpu_quota",
         schedule.seconds(work + schedule.lost + schedule.fixed_s),
+        guide=Guide.WORKERS,
         title=f"A CPU quota stops the workers: on {worst}, for {percent(throttled[worst])} of the time.",
         evidence=[
             f"{name}: throttled for {percent(share)} of the time (cpu.stat)" for name, share in throttled.items()

@@ -13,7 +13,7 @@ import numpy as np
 
 from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.evidence import Floats
-from parallelrun_core.adviser.findings.case import Case
+from parallelrun_core.adviser.findings.case import Case, Guide
 from parallelrun_core.adviser.replay import and_then, joined, split
 from parallelrun_core.adviser.schedule import TrySchedule
 from parallelrun_core.figures import counted, duration, percent
@@ -58,6 +58,7 @@ def _too_small(case: Case) -> Iterator[AdviceFinding]:
     yield from case.faster(
         "mini_batch_too_small",
         options[factor],
+        guide=Guide.MINI_BATCHES,
         title=f"Mini-batches are too small: {percent(fixed_s / (median + fixed_s))} of the workers' time goes into "
         "handing them over.",
         evidence=[
@@ -96,6 +97,7 @@ def _too_large(case: Case) -> Iterator[AdviceFinding]:
     yield from case.faster(
         name,
         options[factor],
+        guide=Guide.MINI_BATCHES,
         title=few if count < lanes else large,
         evidence=[
             f"{case.count(len(schedule.work))} mini-batches on {lanes:,} workers, half of which took longer than "

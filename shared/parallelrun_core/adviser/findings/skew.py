@@ -13,7 +13,7 @@ import numpy as np
 
 from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.evidence import DONE
-from parallelrun_core.adviser.findings.case import Case
+from parallelrun_core.adviser.findings.case import Case, Guide
 from parallelrun_core.adviser.replay import Runs, and_then
 from parallelrun_core.figures import duration
 
@@ -67,6 +67,7 @@ def findings_of(case: Case) -> Iterator[AdviceFinding]:
     yield from case.faster(
         "skewed_keys" if has_keys else "giant_item",
         predicted,
+        guide=Guide.MINI_BATCHES,
         title=f"{many} {times:.0f} times as long as usual: {unit} is much larger or harder than the others, and the "
         "job waits for it.",
         evidence=evidence,

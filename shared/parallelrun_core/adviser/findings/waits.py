@@ -9,7 +9,6 @@ from parallelrun_core.adviser.advice import AdviceFinding, Change
 from parallelrun_core.adviser.findings.case import Case
 from parallelrun_core.figures import duration, percent
 
-LIMIT_BINDS: Final = "limit_binds"
 _BINDS: Final = 0.2
 """Share of the time from which on a limit, and not the number of workers, says how long a job takes."""
 
@@ -22,7 +21,7 @@ def findings_of(case: Case) -> Iterator[AdviceFinding]:
     if share < _BINDS:
         return
     yield AdviceFinding(
-        id=LIMIT_BINDS,
+        id="limit_binds",
         severity="low",
         saves="cost",
         title=f"Mini-batches wait for {limit} {percent(share)} of their time: more nodes won't help.",
