@@ -53,12 +53,12 @@ def command() -> NoReturn:
 
 
 def _begin_template(words: Sequence[str]) -> BegunTemplate | None:
-    """Begin the template of services, if a cluster will be started: that takes as long as what this process imports."""
+    """Begin the template of services, if a cluster will be started: it imports while this process does."""
     if words[:1] != ["run"] or len(words) == 1 or {"-h", "--help"} & {*words}:
         return None
     from parallelrun.embedded.begun_template import BegunTemplate, new_mark
 
     try:
-        return BegunTemplate.begin(new_mark())
+        return BegunTemplate.fork(new_mark())
     except OSError:  # the cluster says so when it tries
         return None

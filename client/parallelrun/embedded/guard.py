@@ -40,11 +40,17 @@ def marked(mark: str) -> list[int]:
     if not os.path.isdir(_PROCESSES):
         return []
     mark_bytes, as_option = os.fsencode(mark), [os.fsencode(word) for word in option(mark)]
+    as_one_word = b" ".join(as_option)  # as `show_as` writes it where there is little room
     return [
         int(name)
         for name in os.listdir(_PROCESSES)  # noqa: PTH208 - pathlib would be most of a guard's memory
         # Further back, it is a word of somebody who looks for such processes.
-        if name.isdigit() and (mark_bytes in _words(name, "environ") or _words(name, "cmdline")[1:3] == as_option)
+        if name.isdigit()
+        and (
+            mark_bytes in _words(name, "environ")
+            or (command := _words(name, "cmdline"))[1:3] == as_option
+            or as_one_word in b"".join(command[:1])
+        )
     ]
 
 

@@ -13,7 +13,7 @@ import queue
 import select
 import signal
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 _PR_SET_PDEATHSIG = 1
@@ -105,16 +105,44 @@ def be_nice(pid: int, nice: int) -> None:
 
 
 def show_as(command: list[str]) -> None:
-    """Show these words as the command line of this process from now on, as far as its first one leaves room for them.
+    """Show these words as the command line of this process from now on, as far as there is room for them.
 
-    What is seen of a forked process is the command of the one that it was forked from.
+    What is seen of a forked process is the command of the one that it was forked from. If that leaves no room, the
+    words are written on into the variables which that one was started with, as `setproctitle` does it, with spaces
+    between them: for a process that has other variables by now.
     """
-    with open("/proc/self/stat", "rb") as file:
-        fields = file.read().rpartition(b")")[2].split()
-    first, end = int(fields[45]), int(fields[46])  # arg_start, arg_end: fields 48 and 49 of proc(5)
-    if end - first > 1:
-        text = b"\0".join(map(os.fsencode, command))[: end - first - 1]
-        ctypes.memmove(first, text.ljust(end - first, b"\0"), end - first)
+    first, end, last = _places_of_command()
+    words = [os.fsencode(word) for word in command]
+    text = b"\0".join(words)
+    if len(text) < end - first or last == end:
+        text = text[: max(0, end - first - 1)].ljust(end - first, b"\0")
+    else:
+        text = b" ".join(words)[: last - first - 1] + b"\0"
+    ctypes.memmove(first, text, len(text))
+
+
+def show_variables(variables: Mapping[str, str]) -> None:
+    """Show these, as far as there is room for them, in place of the variables that this process was started with."""
+    _, end, last = _places_of_command()
+    text = b"".join(os.fsencode(f"{name}={value}") + b"\0" for name, value in variables.items())
+    ctypes.memmove(end, text[max(0, len(text) - last + end) :].rjust(last - end, b"\0"), last - end)
+
+
+def room_of_command() -> int:
+    """Return how many bytes `show_as` has at most in this process."""
+    first, _, last = _places_of_command()
+    return last - first
+
+
+def _places_of_command() -> tuple[int, int, int]:
+    """Return where this process has its command line: the first byte, its end, and that of the variables behind it."""
+    try:
+        with open("/proc/self/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+    except OSError:  # no Linux
+        return 0, 0, 0
+    first, end, variables, last = map(int, fields[45:49])  # arg_start to env_end: fields 48 to 51 of proc(5)
+    return first, end, last if variables == end else end
 
 
 def become(command: list[str], *, parent: int) -> None:

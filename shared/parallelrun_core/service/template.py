@@ -12,7 +12,8 @@ of services, see `show_as`. FD is a socket (SOCK_SEQPACKET) on which the owner o
     reap PID        forget a process that has ended; until then its id is given to no other one
     ended PID CODE  as `subprocess.Popen.returncode` has it
 
-When the owner closes it, this process ends, and the kernel tells its services to end, as when it is killed.
+When the owner closes it, this process ends, and the kernel tells its services to end, as when it is killed. It may
+also be a fork of its owner, which calls `serve`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 from parallelrun_core.service import launch
 from parallelrun_core.service.process import be_nice, die_with_parent, hide_memory, show_as
@@ -207,13 +208,18 @@ class Template:
                 self._channel.send(f"ended {pid} {code}".encode())
 
 
-def main() -> None:
-    """Import, and fork services until the owner closes the channel; exits with 1 if that would lose a thread."""
+def serve(channel: int, parent: int, shown_as: list[str]) -> NoReturn:
+    """Import, and fork services until the owner closes the channel; exits with 1 if that would lose a thread.
+
+    Args:
+        channel: the descriptor of this process' side.
+        parent: the process that has started this one, and with which it ends.
+        shown_as: the command line that others see.
+    """
     hide_memory()
-    fd, parent = map(int, sys.argv[1:3])
     die_with_parent()
     if os.getppid() != parent:  # it ended before the kernel was asked
-        return
+        os._exit(0)
     put_python_path_last()
     with launch.quick_imports():
         for module in _SHARED:
@@ -223,10 +229,16 @@ def main() -> None:
         import_module("parallelrun_core.store.rq.workers").warm_up()
     if sum(1 for _ in Path("/proc/self/task").iterdir()) > 1:
         sys.exit("an imported module has started a thread, which forking would lose: services import for themselves")
-    show_as(sys.orig_argv[: -len(sys.argv[1:])])
+    show_as(shown_as)
     wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    Template(socket.socket(fileno=fd), wake).serve()
+    Template(socket.socket(fileno=channel), wake).serve()
     os._exit(0)
+
+
+def main() -> None:
+    """Be the program."""
+    fd, parent = map(int, sys.argv[1:3])
+    serve(fd, parent, sys.orig_argv[: -len(sys.argv[1:])])
 
 
 if __name__ == "__main__":

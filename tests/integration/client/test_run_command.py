@@ -321,6 +321,21 @@ def test_services_that_die_are_restarted_and_the_job_completes(job: Path) -> Non
     assert (job / "out" / "words.txt").read_text().count("\n") == 10
 
 
+def test_others_see_services_by_their_own_commands_and_no_setting_of_the_run(job: Path) -> None:
+    command = start(job, "--set", "entry_script=slow.py", PARALLELRUN_SECRET_OF_TEST="not for all")
+    until_it_runs(job)
+    lines = {pid: line for pid, line in processes_about(job / "out").items() if "parallelrun_core.service" in line}
+    variables = b"".join(Path(f"/proc/{pid}/environ").read_bytes() for pid in lines)
+    command.kill()
+    command.communicate(timeout=10)
+    wait_until_gone(job / "out", within_s=30)
+
+    shown = [re.sub(r"^.* -X marked-CLUSTER_OF_PARALLELRUN=\w{16} -P -m ", "", line) for line in lines.values()]
+    for part in ("template", "launch parallelrun_api.main --host", "launch parallelrun_agent.main --node node1"):
+        assert [line.startswith(f"parallelrun_core.service.{part}") for line in shown].count(True) == 1, lines
+    assert b"not for all" not in variables
+
+
 def test_input_and_output_are_kept_apart(job: Path) -> None:
     code, _, stderr = run(job, "--output", "data/out")
 
