@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 import typer
 
 from parallelrun.cli.output import FormatOption, OutputFormat, say, show_change, show_list, show_one
-from parallelrun.cli.server import Commands, Place
+from parallelrun.cli.server import Commands, Target
 
 if TYPE_CHECKING:
     from parallelrun.embedded.assets import OwnAssets
     from parallelrun.models import Asset
     from parallelrun.resources.assets import Assets
 
-    AssetPlace: TypeAlias = Place[Assets | OwnAssets]
+    AssetTarget: TypeAlias = Target[Assets | OwnAssets]
 else:
-    AssetPlace = object
+    AssetTarget = object
 
 _HELP: Final = {
     "data": "Names for folders, files and tables",
@@ -69,7 +69,7 @@ def commands_for(kind: str) -> Commands:
 
 
 def create(
-    place: AssetPlace,
+    target: AssetTarget,
     *,
     file: Annotated[
         Path | None, typer.Option("--file", "-f", help="Its document, as YAML or JSON.", show_default=False)
@@ -90,17 +90,17 @@ def create(
     if file is None and not (name and (path or assignments)):
         raise typer.BadParameter("give the document, or for data and models --name and --path", param_hint="--file")
     changes = _changes(assignments or (), name=name, version=version, path=_here(path), type=kind_of)
-    created = place.things.create(file or {}, changes=changes, upload=not no_upload)
+    created = target.resources.create(file or {}, changes=changes, upload=not no_upload)
     show_change(created, form, name=created.id)
     path = f"{created.path}, " if created.path and created.type != "component" else ""
-    say(f"{path}{place.words}")
+    say(f"{path}{target.location}")
 
 
 def list_assets(
-    place: AssetPlace, *, name: Name = "", form: FormatOption = OutputFormat.TABLE, archived: Archived = False
+    target: AssetTarget, *, name: Name = "", form: FormatOption = OutputFormat.TABLE, archived: Archived = False
 ) -> None:
     """List all of them, or the versions of one. Of all, each is shown by its latest version."""
-    assets = place.things
+    assets = target.resources
     show_list(
         assets.versions(name, archived=archived) if name else assets.list(archived=archived),
         form,
@@ -117,7 +117,7 @@ def list_assets(
 
 
 def show(
-    place: AssetPlace,
+    target: AssetTarget,
     *,
     name: Name,
     version: AnyVersion = "",
@@ -125,26 +125,26 @@ def show(
     form: FormatOption = OutputFormat.TABLE,
 ) -> None:
     """Show one version, by default the latest."""
-    asset = place.things.get(name, version, label=label)
+    asset = target.resources.get(name, version, label=label)
     show_one(asset, form, name=asset.id, lines=list(_lines(asset)))
 
 
-def set_label(place: AssetPlace, *, name: Name, label: AnyLabel, version: AnyVersion = "") -> None:
+def set_label(target: AssetTarget, *, name: Name, label: AnyLabel, version: AnyVersion = "") -> None:
     """Let a label stand for a version. Without a version, the label is forgotten."""
     if version:
-        place.things.set_label(name, label, version)
+        target.resources.set_label(name, label, version)
     else:
-        place.things.remove_label(name, label)
+        target.resources.remove_label(name, label)
 
 
-def archive(place: AssetPlace, *, name: Name, version: AnyVersion = "") -> None:
+def archive(target: AssetTarget, *, name: Name, version: AnyVersion = "") -> None:
     """Hide a version, or all of it, from lists. Jobs that name it find it all the same."""
-    place.things.archive(name, version)
+    target.resources.archive(name, version)
 
 
-def restore(place: AssetPlace, *, name: Name, version: AnyVersion = "") -> None:
+def restore(target: AssetTarget, *, name: Name, version: AnyVersion = "") -> None:
     """Show again what was archived."""
-    place.things.restore(name, version)
+    target.resources.restore(name, version)
 
 
 _COMMANDS: Final[tuple[tuple[str, Callable[..., None]], ...]] = (

@@ -40,8 +40,8 @@ def _lines(datastore: Datastore) -> Iterator[tuple[str, object]]:
 add_create(
     datastore,
     "Define a datastore, or define it anew, and print its name.",
-    lambda defined, place: (
-        f"{defined.location}, {place.words}\nname what is in it as azureml://datastores/{defined.name}/paths/PATH"
+    lambda defined, target: (
+        f"{defined.location}, {target.location}\nname what is in it as azureml://datastores/{defined.name}/paths/PATH"
     ),
 )
 add_list(

@@ -9,13 +9,13 @@ from typing import Any
 import typer
 
 from parallelrun.cli.output import Column, FormatOption, OutputFormat, say, show_change, show_list, show_one
-from parallelrun.cli.server import Commands, Place
+from parallelrun.cli.server import Commands, Target
 
 Completion = Callable[[typer.Context, str], Iterable[tuple[str, str]]]
 DefinitionFile: Any = typer.Option(..., "--file", "-f", help="The definition, as YAML or JSON.", show_default=False)
 
 
-def add_create(group: Commands, text: str, result: Callable[[Any, Place[Any]], str]) -> None:
+def add_create(group: Commands, text: str, result: Callable[[Any, Target[Any]], str]) -> None:
     """Add `create`.
 
     Args:
@@ -24,10 +24,10 @@ def add_create(group: Commands, text: str, result: Callable[[Any, Place[Any]], s
     """
 
     @group.command("create", help=text)
-    def command(place: Place[Any], *, file: Path = DefinitionFile, form: FormatOption = OutputFormat.TABLE) -> None:
-        defined = place.things.create(file)
+    def command(target: Target[Any], *, file: Path = DefinitionFile, form: FormatOption = OutputFormat.TABLE) -> None:
+        defined = target.resources.create(file)
         show_change(defined, form, name=defined.name)
-        say(result(defined, place))
+        say(result(defined, target))
 
 
 def add_list(group: Commands, text: str, columns: Sequence[Column]) -> None:
@@ -39,8 +39,8 @@ def add_list(group: Commands, text: str, columns: Sequence[Column]) -> None:
     """
 
     @group.command("list", help=text)
-    def command(place: Place[Any], form: FormatOption = OutputFormat.TABLE) -> None:
-        show_list(place.things.list(), form, columns=columns)
+    def command(target: Target[Any], form: FormatOption = OutputFormat.TABLE) -> None:
+        show_list(target.resources.list(), form, columns=columns)
 
 
 def add_show(
@@ -59,8 +59,8 @@ def add_show(
     argument: Any = _name(complete)
 
     @group.command("show", help=text)
-    def command(place: Place[Any], name: str = argument, form: FormatOption = OutputFormat.TABLE) -> None:
-        definition = place.things.get(name)
+    def command(target: Target[Any], name: str = argument, form: FormatOption = OutputFormat.TABLE) -> None:
+        definition = target.resources.get(name)
         show_one(definition, form, name=definition.name, lines=lines(definition))
 
 
@@ -74,8 +74,8 @@ def add_delete(group: Commands, text: str, complete: Completion | None = None, *
     argument: Any = _name(complete)
 
     @group.command(verb, help=text)
-    def command(place: Place[Any], name: str = argument) -> None:
-        getattr(place.things, verb)(name)
+    def command(target: Target[Any], name: str = argument) -> None:
+        getattr(target.resources, verb)(name)
 
 
 def _name(complete: Completion | None) -> Any:

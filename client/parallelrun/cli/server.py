@@ -18,7 +18,7 @@ else:
     Client = object  # what commands call the class, whose module takes long to import
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-_Things = TypeVar("_Things")
+_Resources = TypeVar("_Resources")
 
 Url = Annotated[
     str, typer.Option("--url", help="API URL, for example http://127.0.0.1:8080.", envvar="PARALLELRUN_URL")
@@ -32,23 +32,23 @@ Token = Annotated[
 Local = Annotated[bool, typer.Option("--local", help="Those of `parallelrun run`, also when there is a server.")]
 
 
-class Place(NamedTuple, Generic[_Things]):
-    """What a command is about, such as datastores, and where that is."""
+class Target(NamedTuple, Generic[_Resources]):
+    """The resources that a command works on, such as all datastores, and who has them."""
 
-    things: _Things
-    words: str
-    """As in `on the server http://127.0.0.1:8080`."""
+    resources: _Resources
+    location: str
+    """Words for people, such as `on the server http://127.0.0.1:8080`."""
 
 
 class Commands(typer.Typer):
     """A group of commands with options that say which server is meant.
 
     A command whose first parameter is a `client` has the options of `connect`, and gets a client of that server. One
-    whose first parameter is a `place` gets what the group is about: of a server, or as `--local` says of this machine.
+    whose first parameter is a `target` gets the group's resources: of a server, or as `--local` says of this machine.
 
     Args:
-        remote: returns what the group is about, of a server.
-        here: returns that of this machine; None: there is none, and no option `--local`.
+        remote: returns the group's resources on a server.
+        here: returns those of this machine; None: there are none, and no option `--local`.
         options: those of all groups.
     """
 
@@ -58,7 +58,7 @@ class Commands(typer.Typer):
         super().__init__(no_args_is_help=True, rich_markup_mode=None, **options)
         self._openers: dict[str, Callable[..., AbstractContextManager[Any]]] = {"client": connect}
         if remote is not None:
-            self._openers["place"] = partial(_local_or_remote, here, remote) if here else partial(_remote, remote)
+            self._openers["target"] = partial(_local_or_remote, here, remote) if here else partial(_remote, remote)
 
     def command(self, name: str | None = None, **options: Any) -> Callable[[_Command], _Command]:
         """Return a decorator that adds a function as a command, as typer's own does."""
@@ -107,23 +107,25 @@ def connect(*, url: Url = "", token: Token = "") -> Client:
 
 
 @contextmanager
-def _remote(remote: Callable[[Client], _Things], /, *, url: Url = "", token: Token = "") -> Iterator[Place[_Things]]:
-    """What is of the given server, else of the one that runs."""
+def _remote(
+    remote: Callable[[Client], _Resources], /, *, url: Url = "", token: Token = ""
+) -> Iterator[Target[_Resources]]:
+    """The target on the given server, else on the one that runs."""
     with connect(url=url, token=token) as client:
-        yield Place(remote(client), f"on the server {client.url}")
+        yield Target(remote(client), f"on the server {client.url}")
 
 
 @contextmanager
 def _local_or_remote(
-    here: Callable[[], _Things],
-    remote: Callable[[Client], _Things],
+    here: Callable[[], _Resources],
+    remote: Callable[[Client], _Resources],
     /,
     *,
     local: Local = False,
     url: Url = "",
     token: Token = "",
-) -> Iterator[Place[_Things]]:
-    """What is of the given server or of the one that runs, else of this machine."""
+) -> Iterator[Target[_Resources]]:
+    """The target on the given server or on the one that runs, else on this machine."""
     from parallelrun.client import server_to_use
     from parallelrun.errors import ConnectionFailed
 
@@ -134,7 +136,7 @@ def _local_or_remote(
         except ConnectionFailed:
             where += ", since no server is given or running"
         else:
-            with _remote(remote, url=url, token=token) as place:
-                yield place
+            with _remote(remote, url=url, token=token) as target:
+                yield target
             return
-    yield Place(here(), where)
+    yield Target(here(), where)

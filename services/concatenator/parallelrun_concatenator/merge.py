@@ -21,7 +21,7 @@ class Assembler(Protocol):
 
     @property
     def notes(self) -> Sequence[str]:
-        """What the user should know about the output."""
+        """Sentences for the user about the output."""
 
     def assemble(self, segments: Iterable[Segment], parts: PartFiles, output: BlockWriter) -> None:
         """Write all of them to the output."""

@@ -1,4 +1,4 @@
-"""One JSON value on each line."""
+"""JSON lines: a JSON value on each line."""
 
 from parallelrun_core.wire.row_formats import RowFormat
 
