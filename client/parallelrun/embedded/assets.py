@@ -16,7 +16,7 @@ from parallelrun_core.assets.registering import add_made
 from parallelrun_core.assets.resolving import names_in
 from parallelrun_core.assets.site import Site
 from parallelrun_core.errors import ParallelRunError
-from parallelrun_core.names.assets import LATEST
+from parallelrun_core.names.assets import LATEST, kinds
 from parallelrun_core.names.assets import Asset as Known
 from parallelrun_core.service.state_folder import state_folder
 from parallelrun_core.storage.location import is_url
@@ -91,7 +91,7 @@ def take_over(root: Path) -> tuple[list[str], list[str]]:
     asset_ids: list[str] = []
     refused = []
     theirs = Catalog(root)
-    for kind in ("data", "model"):
+    for kind in kinds():
         for name in theirs.names(kind):
             for asset in reversed(theirs.versions(kind, name)):
                 if "made_by" not in asset.content:

@@ -195,7 +195,7 @@ def _as_sent(kind: str, asset: Asset) -> dict[str, Any]:
         "properties": asset.properties,
         "isArchived": asset.archived,
     }
-    of_kind: dict[str, Any] = {}
+    of_kind: dict[str, Any]
     match kind:
         case "data":
             of_kind = {"dataUri": content.get("path"), "dataType": content.get("type") or "uri_folder"}
@@ -205,5 +205,7 @@ def _as_sent(kind: str, asset: Asset) -> dict[str, Any]:
             of_kind = environment_form.properties_of(content)
         case "components":
             of_kind = {"componentSpec": {"name": asset.name, "version": asset.version, **content.get("document", {})}}
+        case _:
+            raise NotImplementedError(f"what clients of Azure ML get of {kind}")
     created = datetime.fromisoformat(asset.created).timestamp()
     return {"version": asset.version, "created": created, "properties": {**common, **of_kind}}

@@ -89,4 +89,6 @@ class FacadeNames:
                 return {"type": _MODELS.get(model, model), "path": self.place(str(properties.get("modelUri", "")))}
             case "environments":
                 return environment_form.content_of(properties, self.place)
-        return {"type": "parallel", "document": component_document(properties.get("componentSpec") or {})}
+            case "components":
+                return {"type": "parallel", "document": component_document(properties.get("componentSpec") or {})}
+        raise NotImplementedError(f"what clients of Azure ML send of {kind}")
