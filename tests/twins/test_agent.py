@@ -12,8 +12,8 @@ from parallelrun_agent.policy.in_flight import Assignment, InFlight
 from parallelrun_agent.policy.job_machine import JobMachine
 from parallelrun_agent.policy.lease_clock import LeaseClock
 from parallelrun_agent.policy.membership import Membership
-from parallelrun_agent.policy.outcomes import Exit, OutcomeBuilder, WorkerAnswer
-from parallelrun_agent.policy.worker import Worker
+from parallelrun_agent.policy.outcomes import OutcomeBuilder, WorkerAnswer
+from parallelrun_agent.policy.worker import Exit, Worker
 from parallelrun_agent.policy.worker_pool import WorkerPool
 from parallelrun_agent.workers.delivery_ring import DeliveryRing
 from parallelrun_core.spec.retry_policy import MiniBatchRetryPolicy

@@ -19,6 +19,9 @@ PAUSES_S: Final[tuple[float, ...]] = (0.0,)
 """The pause after the first try of a mini-batch that fails, after the second one, and so on, in seconds. The last of
 them also follows all later tries. Meanwhile a job with a shorter `progress_update_timeout` may fail for it."""
 
+NOT_TRIED_AGAIN: Final[frozenset[str]] = frozenset()
+"""The categories of failures that no other try follows. None: what has failed on one node may succeed on another."""
+
 
 @dataclass(frozen=True, slots=True)
 class MiniBatchRetryPolicy:
@@ -35,9 +38,13 @@ class MiniBatchRetryPolicy:
         """Return the policy that a job asks for."""
         return cls(spec.run_max_try, spec.lost_leases)
 
-    def allows_another(self, tries: int) -> bool:
-        """Return whether another try follows when so many of a mini-batch have failed."""
-        return tries < self.max_tries
+    def allows_another(self, tries: int, category: str) -> bool:
+        """Return whether another try follows when so many of a mini-batch have failed, the last one in this way.
+
+        Args:
+            category: as `RUN_EXCEPTION` and others of `ErrorCategory`.
+        """
+        return tries < self.max_tries and category not in NOT_TRIED_AGAIN
 
     def pause_s(self, tries: int) -> float:
         """Return for how many seconds no node begins the next try of a mini-batch of which so many have failed.

@@ -22,8 +22,8 @@ from parallelrun_agent.policy.commands import (
 )
 from parallelrun_agent.policy.job_machine import JobMachine
 from parallelrun_agent.policy.look_ahead import TURN_S
-from parallelrun_agent.policy.outcomes import Exit, WorkerAnswer
-from parallelrun_agent.policy.worker import NEVER, KillReason, Worker
+from parallelrun_agent.policy.outcomes import WorkerAnswer
+from parallelrun_agent.policy.worker import NEVER, Exit, KillReason, Worker
 from parallelrun_core.wire.leasing import MAX_REPORTS, Delivery, Turn, TurnReports
 from parallelrun_core.wire.outcome import Failure
 from parallelrun_core.wire.states import JobState
@@ -475,3 +475,8 @@ def test_what_fails_on_a_node_that_leaves_costs_nobody_a_try(ends: str) -> None:
         node.exited(worker, Exit(-15), 100.1)
     assert take(node, Commit) == []
     assert node.deliveries.reports.returns == [(1, "s/1")]
+
+    node, worker = at_work(1)
+    node.drain(20.0, 100.0)
+    node.exited(worker, Exit(-9, oom_killed=True), 100.1)
+    assert [command.outcome.status for command in take(node, Commit)] == ["retry"], "nobody ends a node like this"

@@ -20,8 +20,8 @@ from parallelrun_agent.policy.commands import (
     WatchDisk,
 )
 from parallelrun_agent.policy.in_flight import SLOW_HEAD_S
-from parallelrun_agent.policy.outcomes import Exit, WorkerAnswer
-from parallelrun_agent.policy.worker import Worker
+from parallelrun_agent.policy.outcomes import WorkerAnswer
+from parallelrun_agent.policy.worker import Exit, Worker
 from parallelrun_core.wire.outcome import Failure, Outcome, encode
 from parallelrun_core.wire.states import JobState
 from tests.unit.agent.factories import MAX_TRY, RUN_S, SLOTS, UNCHARGED, machine

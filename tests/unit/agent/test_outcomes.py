@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parallelrun_agent.policy.in_flight import Assignment
-from parallelrun_agent.policy.outcomes import Exit, OutcomeBuilder, WorkerAnswer, cause_of_death
-from parallelrun_agent.policy.worker import KillReason
+from parallelrun_agent.policy.outcomes import OutcomeBuilder, WorkerAnswer, cause_of_death
+from parallelrun_agent.policy.worker import Exit, KillReason
 from parallelrun_agent.workers.answers import parse_answer, parse_failure
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.folder.decided import Decided
-from parallelrun_core.spec import JobSpec
+from parallelrun_core.spec import JobSpec, retry_policy
 from parallelrun_core.spec.retry_policy import MiniBatchRetryPolicy
 from parallelrun_core.wire.data_warnings import DataWarning
 from parallelrun_core.wire.leasing import Delivery
@@ -128,10 +128,15 @@ def test_no_bytes_need_no_part() -> None:
 @pytest.mark.parametrize(
     "tries, run_max_try, status", [(0, 1, "failed"), (0, 2, "retry"), (1, 2, "failed"), (5, 3, "failed")]
 )
-def test_a_failure_is_tried_again_until_the_tries_are_used_up(tries: int, run_max_try: int, status: str) -> None:
+def test_a_failure_is_tried_again_until_the_tries_are_used_up(
+    tries: int, run_max_try: int, status: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     outcome = record(answered(failed_frame()), tries=tries, run_max_try=run_max_try)
     assert (outcome.status, outcome.tries) == (status, tries + 1)
     assert outcome.failure == Failure("RUN_EXCEPTION", "m", "t")
+
+    monkeypatch.setattr(retry_policy, "NOT_TRIED_AGAIN", {"RUN_EXCEPTION"})
+    assert record(answered(failed_frame()), tries=tries, run_max_try=run_max_try).status == "failed"
 
 
 any_text = st.text(st.characters(), max_size=20) | st.text("a\udcff\ud83dé\n\0", max_size=5)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from parallelrun_agent.policy.commands import Commit, DropRest, ReportRestLost, UploadOutcome, UploadRest
-from parallelrun_agent.policy.outcomes import Exit, OutcomeBuilder, WorkerAnswer
+from parallelrun_agent.policy.outcomes import OutcomeBuilder, WorkerAnswer
 from parallelrun_agent.policy.uploading_machine import UploadingJobMachine
-from parallelrun_agent.policy.worker import Worker
+from parallelrun_agent.policy.worker import Exit, Worker
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.retry_policy import MiniBatchRetryPolicy
 from parallelrun_core.wire.outcome import Failure

@@ -10,8 +10,8 @@ from parallelrun_agent.policy.commands import Command, Commit, ReportFailure
 from parallelrun_agent.policy.early_failures import EarlyFailures
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.membership import Membership
-from parallelrun_agent.policy.outcomes import Exit, OutcomeBuilder, WorkerAnswer, cause_of_death, detail_of
-from parallelrun_agent.policy.worker import Worker
+from parallelrun_agent.policy.outcomes import OutcomeBuilder, WorkerAnswer, cause_of_death, detail_of
+from parallelrun_agent.policy.worker import Exit, Worker
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.outcome import Failure, Outcome, Use
 

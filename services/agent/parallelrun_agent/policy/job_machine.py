@@ -31,10 +31,10 @@ from parallelrun_agent.policy.early_failures import EarlyFailures
 from parallelrun_agent.policy.hand_out import HandOut
 from parallelrun_agent.policy.in_flight import Assignment, assignments_of
 from parallelrun_agent.policy.membership import Membership
-from parallelrun_agent.policy.outcomes import CONFUSED, Exit, OutcomeBuilder, WorkerAnswer
+from parallelrun_agent.policy.outcomes import CONFUSED, OutcomeBuilder, WorkerAnswer
 from parallelrun_agent.policy.staged_deliveries import StagedDeliveries
 from parallelrun_agent.policy.turn_schedule import TurnSchedule
-from parallelrun_agent.policy.worker import NEVER, NOBODYS_FAULT, Worker
+from parallelrun_agent.policy.worker import NEVER, NOBODYS_FAULT, Exit, Worker
 from parallelrun_agent.policy.worker_pool import WorkerPool
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.leasing import Turn
@@ -267,7 +267,7 @@ class JobMachine:
             unread: mini-batches whose tickets it had not even read.
         """
         self.pool.exited(worker, end.code, now)
-        charged, rest = worker.left_behind(unread, is_draining=self.membership.is_draining)
+        charged, rest = worker.left_behind(end, unread, is_draining=self.membership.is_draining)
         if worker.kill_reason == "ended":
             return  # with the job: what it had is not needed any more, and nothing has failed
         if worker.kill_reason in NOBODYS_FAULT or self.membership.is_draining:

@@ -1,5 +1,6 @@
 """Builds the outcome of a try from a worker's answer, or from the way it died: out of memory (OOM), by a signal, after
-a timeout. What a try is charged is decided here. Pure, no I/O."""
+a timeout. How many tries a failure costs is decided here; which mini-batches a death is charged to, in `worker.py`.
+Pure, no I/O."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from typing import Final
 import msgspec
 
 from parallelrun_agent.policy.in_flight import Assignment
-from parallelrun_agent.policy.worker import KillReason, Worker
+from parallelrun_agent.policy.worker import Exit, KillReason, Worker
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.retry_policy import MiniBatchRetryPolicy
@@ -61,7 +62,7 @@ class OutcomeBuilder:
     def build(self, assignment: Assignment, worker: Worker | None, answer: WorkerAnswer, elapsed_s: float) -> Outcome:
         """The outcome of a try: done, failed for good, or to be tried again. Some end before a worker has them.
 
-        What a try is charged is decided here; Redis adds it to the tries of the mini-batch's next delivery.
+        It counts as one try; Redis adds that to the tries of the mini-batch's next delivery.
         """
         delivery = assignment.delivery
         tries = delivery.tries + 1
@@ -69,7 +70,7 @@ class OutcomeBuilder:
         run_s, load_s = answer.run_s, assignment.load_s + assignment.waited_s
         items = answer.items if answer.items > assignment.items else assignment.items
         if answer.failure is not None:
-            status = self._status(tries)
+            status = self._status(tries, answer.failure)
             items = items or items_of(delivery.message)
             if worker is None:  # its files could not be brought here
                 run_s, load_s = 0.0, elapsed_s
@@ -115,24 +116,13 @@ class OutcomeBuilder:
 
     def failed(self, outcome: Outcome, failure: Failure) -> Outcome:
         """The outcome of a try whose run() has succeeded, for which that can't be stored."""
-        status = self._status(outcome.tries)
+        status = self._status(outcome.tries, failure)
         return msgspec.structs.replace(
             outcome, status=status, failure=failure, part="", offset=0, length=0, crc=0, rows=0, lost=()
         )
 
-    def _status(self, tries: int) -> Status:
-        return "retry" if self.retries.allows_another(tries) else "failed"
-
-
-@dataclass(frozen=True, slots=True)
-class Exit:
-    """The end of a worker's process."""
-
-    code: int
-    """Negative: the signal that ended it."""
-    oom_killed: bool = False
-    peak_bytes: int = 0
-    """Its peak of memory."""
+    def _status(self, tries: int, failure: Failure) -> Status:
+        return "retry" if self.retries.allows_another(tries, failure.category) else "failed"
 
 
 def cause_of_death(end: Exit, *, reason: KillReason, spec: JobSpec) -> Failure:

@@ -13,8 +13,7 @@ from typing import Final
 from parallelrun_agent.policy.commands import Commit, DropRest, ReportRestLost, UploadOutcome, UploadRest
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.job_machine import JobMachine
-from parallelrun_agent.policy.outcomes import Exit
-from parallelrun_agent.policy.worker import Worker
+from parallelrun_agent.policy.worker import Exit, Worker
 from parallelrun_core.wire.outcome import Failure, Outcome
 
 _AHEAD: Final = 2

@@ -45,6 +45,17 @@ NOBODYS_FAULT: Final[frozenset[KillReason]] = frozenset({"drained", "disk_full",
 """Reasons that have nothing to do with what runs in it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """The end of a worker's process."""
+
+    code: int
+    """Negative: the signal that ended it."""
+    oom_killed: bool = False
+    peak_bytes: int = 0
+    """Its peak of memory."""
+
+
 class WrongStage(Exception):
     """A worker can't go from its stage to that one."""
 
@@ -138,19 +149,20 @@ class Worker:
         self.stage, self.kill_reason = "killed", self.kill_reason or reason
 
     def left_behind(
-        self, unread: Sequence[int], *, is_draining: bool
+        self, end: Exit, unread: Sequence[int], *, is_draining: bool
     ) -> tuple[list[tuple[Assignment, float]], list[Assignment]]:
         """Return what a dead worker had in flight: what is charged with its death, each with the time since when it was
         run, and the rest.
 
         Args:
             unread: mini-batches whose tickets it had not even read.
-            is_draining: the node ends, so a death for which we gave no reason may be of that.
+            is_draining: the node ends, so a death without a known reason may be of that.
         """
         # One that never gets as far as its first answer must be charged, or this would go on for ever.
         not_begun = self.in_flight.take_back(unread) if self.has_answered else []
         begun, rest = self.in_flight.died(running=self.is_through_init)
-        is_charged = self.kill_reason not in NOBODYS_FAULT and not (is_draining and not self.kill_reason)
+        has_reason = bool(self.kill_reason) or end.oom_killed
+        is_charged = self.kill_reason not in NOBODYS_FAULT and (has_reason or not is_draining)
         # What began after the worker was condemned is not what hung: that one has been answered since.
         charged = [(each, since) for each, since in begun if is_charged and since <= self.condemned_at]
         return charged, [each for each, since in begun if (each, since) not in charged] + rest + not_begun

@@ -16,8 +16,7 @@ from typing import Final
 from parallelrun_agent.node.memory import OomWatch
 from parallelrun_agent.node_context import NodeContext
 from parallelrun_agent.policy.job_machine import JobMachine
-from parallelrun_agent.policy.outcomes import Exit
-from parallelrun_agent.policy.worker import Worker
+from parallelrun_agent.policy.worker import Exit, Worker
 from parallelrun_agent.workers.answers import (
     parse_answer,
     parse_failure,
