@@ -57,7 +57,7 @@ def _wait_for_template(jobs: Jobs) -> None:
     """
     deadline = time.monotonic() + _WITHIN_S
     log = next(jobs.cluster.layout.logs.glob("node*"))
-    while "event=template_ready" not in log.read_text():
+    while "template_ready" not in log.read_text():
         if time.monotonic() > deadline:
             raise TimeoutError(f"there is no template: {log.read_text()[-2000:]}")
         time.sleep(0.1)
