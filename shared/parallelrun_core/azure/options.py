@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pydantic import BaseModel
+
 from parallelrun_core.azure.findings import Findings
 from parallelrun_core.spec.expressions import same_name
 from parallelrun_core.spec.fields import MOST_USD
@@ -144,6 +146,19 @@ OPTIONS: Final[dict[str, Option]] = {
     "fail_fast": Option("fail_fast", _truth),
     "nice": Option("nice", _integer(-20, 19)),
 }
+
+
+def hints_of_options(text: str, *models: type[BaseModel]) -> dict[str, str]:
+    """Return what to do about fields that a document has not, as they are among the arguments: by their names, and by
+    those of the options.
+
+    Args:
+        text: says where they are, with `{}` for the name of the option.
+        models: the parts of the document, whose own fields are none of these.
+    """
+    own = {name for model in models for name in model.model_fields}
+    options = {name: option for name, option in OPTIONS.items() if not name.startswith(_FAMILY)}
+    return {each: text.format(name) for name, option in options.items() for each in {name, option.field} - own}
 
 
 def take_options(text: object, inputs: object, pointer: str, findings: Findings) -> dict[str, Any]:

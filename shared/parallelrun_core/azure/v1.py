@@ -25,6 +25,7 @@ from parallelrun_core.azure.environment import read_environment, read_file
 from parallelrun_core.azure.findings import DocumentLocation, Findings, as_mapping
 from parallelrun_core.azure.forms import CONFIG
 from parallelrun_core.azure.named import named_input
+from parallelrun_core.azure.options import hints_of_options
 from parallelrun_core.azure.part import DocumentPart
 from parallelrun_core.azure.v2_models import Count, FileName, Threshold
 from parallelrun_core.errors import InvalidInput
@@ -41,10 +42,6 @@ RESERVED_ARGUMENTS: Final = (
     "logging_level", "process_count_per_node", "run_invocation_timeout", "run_max_try", "append_row_file_name",
     "partition_keys",
 )  # fmt: skip
-_HINTS: Final = {
-    name: f"it is among the arguments of the step: arguments: [--{name}, VALUE]"
-    for name in ("in_flight", "mini_batches_in_flight", "rate_limits", "on_failure", "fail_fast", "budget_usd")
-}
 _STEP_NAME: Final = re.compile(r"[a-z][a-z0-9-]{1,30}[a-z0-9]")
 _CONDA_IN_FOLDER: Final = "conda_dependencies.yml"
 
@@ -142,6 +139,11 @@ class StepDocument(DocumentPart):
     outputs: Any = None
     arguments: list[Any] | None = None
     allow_reuse: StrictBool | None = None
+
+
+_HINTS: Final = hints_of_options(
+    "it is among the arguments of the step: arguments: [--{}, VALUE]", StepDocument, Config
+)
 
 
 def read_v1(document: Mapping[str, Any], location: DocumentLocation, findings: Findings) -> Draft:

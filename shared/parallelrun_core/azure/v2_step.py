@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from parallelrun_core.azure.findings import DocumentLocation, quoted
+from parallelrun_core.azure.options import hints_of_options
 from parallelrun_core.azure.v2_models import Task, V2Component, V2Parallel, V2RetrySettings, V2Step
 from parallelrun_core.azure.v2_reader import HINTS as COMMON_HINTS
 from parallelrun_core.azure.v2_reader import V2Reader, merged
@@ -19,17 +20,13 @@ INHERITED: Final = (
 """Settings that a step takes from its component where its own are missing or falsy (reference §1.3)."""
 
 HINTS: Final = {
+    **hints_of_options("it is among the program_arguments: --{} VALUE", V2Step, V2Component, Task),
     **COMMON_HINTS,
     "mini_batch_size": 'it is a string: mini_batch_size: "10"',
     "program_arguments": "it is one string: program_arguments: --a 1 --b 2",
     "partition_keys": "it is a list of names: partition_keys: [store, brand]",
     "append_row_to": "it belongs below task",
     "logging_level": "DEBUG, INFO or WARNING, in capitals",
-    **{
-        name: f"it is among the program_arguments: --{name} VALUE"
-        for name in ("in_flight", "mini_batches_in_flight", "rate_limits", "on_failure", "fail_fast")
-    },
-    "budget": "it is among the program_arguments: --budget_usd AMOUNT",
     "entry_script": "the file below code with run(mini_batch)",
 }
 _ZERO: Final = re.compile("0+(kb|mb|gb)?", re.IGNORECASE)

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
+
+from pydantic.alias_generators import to_camel
 
 from parallelrun_api.azure.documents import reference_of, seconds_of
 from parallelrun_core.assets.site import DEFAULT_DATASTORE
+from parallelrun_core.azure.invocation import SAME_IN_SPEC
 from parallelrun_core.errors import InvalidInput
 
 _ACTIONS: Final = {"appendrow": "append_row", "summaryonly": "summary_only"}
-_PLAIN: Final = {
-    "maxConcurrencyPerInstance": "max_concurrency_per_instance",
-    "miniBatchSize": "mini_batch_size",
-    "outputFileName": "output_file_name",
-    "errorThreshold": "error_threshold",
-    "environmentVariables": "environment_variables",
+_SETTINGS: Final = (*SAME_IN_SPEC, "output_file_name", "environment_variables")
+"""What a deployment has, and an invocation in its place; the client writes `outputFileName`."""
+_READERS: Final[Mapping[str, Callable[[str], str]]] = {
+    "output_action": lambda action: _ACTIONS.get(action.lower(), action),
+    "logging_level": str.upper,
 }
-_OF_INVOCATIONS: Final = {
-    "name": "job_name",
-    "miniBatchSize": "mini_batch_size",
-    "outputFileName": "output_file_name",
-    "errorThreshold": "error_threshold",
-}
-"""Settings of an invocation that differ from those of its deployment."""
+"""Settings that the client writes in its own words."""
 _ONLY_KEYS: Final = ("UriFolder", "UriFile")
 """What the client calls the data if there is one input, which then has no name."""
 _OF_TYPES: Final = {"urifolder": "uri_folder", "urifile": "uri_file"}
@@ -81,10 +77,9 @@ def _overrides(sent: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a client gives to an endpoint in place of settings of the deployment."""
     names = ("compute", "properties", "outputDataset")
     compute, properties, place = (part if isinstance(part := sent.get(name), Mapping) else {} for name in names)
-    settings = {ours: sent.get(theirs) for theirs, ours in _OF_INVOCATIONS.items()}
+    settings = {**_settings(sent), "job_name": sent.get("name")}
     settings["instance_count"] = compute.get("instanceCount")
     settings["experiment_name"] = properties.get("experimentName")
-    settings["retry_settings"] = _retries(sent.get("retrySettings"))
     if place.get("path"):
         datastore = str(place.get("datastoreId") or DEFAULT_DATASTORE).rpartition("/")[2]
         settings["output_path"] = f"azureml://datastores/{datastore}/paths/{place['path']}"
@@ -112,11 +107,12 @@ def _resources(sent: object) -> dict[str, Any] | None:
 
 
 def _settings(sent: Mapping[str, Any]) -> dict[str, Any]:
-    settings = {ours: sent[theirs] for theirs, ours in _PLAIN.items() if sent.get(theirs) not in (None, {})}
-    if action := sent.get("outputAction"):
-        settings["output_action"] = _ACTIONS.get(str(action).lower(), str(action))
-    if level := sent.get("loggingLevel"):
-        settings["logging_level"] = str(level).upper()
+    sent_settings = {name: sent.get(to_camel(name)) for name in _SETTINGS}
+    settings: dict[str, Any] = {
+        name: read(str(value)) if (read := _READERS.get(name)) else value
+        for name, value in sent_settings.items()
+        if value not in (None, {}, "")
+    }
     retry_settings = _retries(sent.get("retrySettings"))
     return settings if retry_settings is None else {**settings, "retry_settings": retry_settings}
 
