@@ -44,7 +44,7 @@ def test_a_script_finds_its_model_logs_and_uploads(start: Start, job: dict[str, 
     harness = begin(
         start,
         """
-        import argparse, os
+        import argparse, fastavro, os, pandas
         from azureml.core import Dataset, Model, Run, Workspace
         from azureml.core.run import _OfflineRun
 
@@ -65,6 +65,16 @@ def test_a_script_finds_its_model_logs_and_uploads(start: Start, job: dict[str, 
             here.upload_file("logs/note.txt", "note.txt")
             workspace = here.experiment.workspace
             pictures = Dataset.get_by_name(workspace, "Pictures")
+            frame = pandas.DataFrame({"row": [1, 2]})
+            frame.to_csv("rows.txt", index=False)
+            frame.to_json("rows.ndjson", orient="records", lines=True)
+            frame.to_parquet("rows.parquet")
+            with open("rows.avro", "wb") as file:
+                fields = [{"name": "row", "type": "long"}]
+                fastavro.writer(file, {"type": "record", "name": "r", "fields": fields}, frame.to_dict("records"))
+            for ending in ("txt", "ndjson", "parquet", "avro"):
+                table = Dataset.Tabular.from_delimited_files(f"rows.{ending}").to_pandas_dataframe()
+                pandas.testing.assert_frame_equal(table, frame)
             return [
                 here.id, here.experiment.name, model, here.tags["team"], here.parent is None,
                 here.input_datasets["pictures"].to_path(), here.input_datasets["LIMIT"], pictures.mount().mount_point,

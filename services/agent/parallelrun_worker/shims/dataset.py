@@ -66,11 +66,12 @@ class Dataset:
         return copies
 
     def to_pandas_dataframe(self, **_: Any) -> Any:
-        """Its rows: CSV, JSON lines or Parquet files, by their extensions; any other is read as CSV."""
+        """Its rows, by the ends of its files' names: JSON lines, Parquet, Avro; any other is read as CSV."""
         import pandas
 
-        readers: dict[str, Any] = {".parquet": pandas.read_parquet, ".jsonl": _read_json_lines}
-        tables = [readers.get(os.path.splitext(path)[1], pandas.read_csv)(path) for path in self.to_path()]
+        from parallelrun_worker.tables.formats import read_file
+
+        tables = [read_file(path) for path in self.to_path()]
         return pandas.concat(tables, ignore_index=True) if len(tables) != 1 else tables[0]
 
     def __fspath__(self) -> str:
@@ -124,12 +125,6 @@ class Mounted:
 
     def __fspath__(self) -> str:
         return self.mount_point
-
-
-def _read_json_lines(path: str) -> Any:
-    import pandas
-
-    return pandas.read_json(path, lines=True)
 
 
 def _local(path: Any) -> Dataset:

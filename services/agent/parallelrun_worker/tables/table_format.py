@@ -104,6 +104,8 @@ class TableFormat(ABC):
     """True if stored records can't be read without the path and `header` of their file."""
     imports: tuple[str, ...] = ()
     """The modules of libraries that it reads with, if they are installed."""
+    suffixes: tuple[str, ...] = ()
+    """The ends of the names of its files, by which `read_file` is found."""
     has_fixed_columns = True
     """True if the columns of the first files are those of all rows."""
 
@@ -113,6 +115,11 @@ class TableFormat(ABC):
         self.open: Open = _opener(plan)
         self.warnings = DataWarnings()
         """About the rows that are read; who makes a `Table` may give it another one."""
+
+    @staticmethod
+    def read_file(path: str) -> Any:
+        """All rows of a file as a DataFrame, by what the file says itself: as for a script, which has no plan."""
+        raise NotImplementedError
 
     @cached_property
     def text_dtype(self) -> Any:

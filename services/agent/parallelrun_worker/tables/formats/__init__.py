@@ -9,6 +9,8 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
+from parallelrun_worker.tables.foreign import HEAD_BYTES, check_kind
+
 
 def format_of(kind: str) -> Any:
     """The class of a kind of table, a subclass of `TableFormat`.
@@ -19,6 +21,23 @@ def format_of(kind: str) -> Any:
     if kind not in {module.name for module in iter_modules(__path__)}:
         raise ValueError(f"tables of the kind {kind!r} can't be read by this release of the agent")
     return getattr(import_module(f"{__name__}.{kind}"), f"{kind.title().replace('_', '')}Format")
+
+
+def read_file(path: str) -> Any:
+    """All rows of a file as a DataFrame, in the format that the end of its name says; of any other, as CSV.
+
+    Raises:
+        OSError, ValueError, ImportError: it can't be read.
+    """
+    for module in iter_modules(__path__):
+        table_format = format_of(module.name)
+        if path.endswith(table_format.suffixes):
+            return table_format.read_file(path)
+    import pandas as pd
+
+    with open(path, "rb") as file:
+        check_kind(file.read(HEAD_BYTES))
+    return pd.read_csv(path)
 
 
 def prepare(kind: str) -> None:

@@ -35,11 +35,24 @@ Row = dict[str, Any]
 class AvroFormat(TableFormat):
     """A piece is a range of blocks, or some of the rows in it."""
 
+    suffixes = (".avro",)
+
     def __init__(self, plan: dict[str, Any], schema_path: str) -> None:
         super().__init__(plan, schema_path)
         self._schema: dict[str, Any] = json.loads(self.options["schema"] or '{"fields": []}')
         self._kinds = {field["name"]: _kind(field["type"]) for field in self._schema["fields"]}
         self._headers: dict[str, bytes] = {}
+
+    @staticmethod
+    def read_file(path: str) -> Any:
+        import fastavro
+        import pandas as pd
+
+        with open(path, "rb") as file, _explaining():
+            reader = fastavro.reader(file)
+            schema: Any = reader.writer_schema
+            names = [field["name"] for field in schema["fields"]]
+            return pd.DataFrame(list(reader), columns=names)
 
     def names(self) -> list[str]:
         return list(self._kinds)

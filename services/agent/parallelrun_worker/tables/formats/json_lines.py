@@ -40,11 +40,18 @@ class JsonLinesFormat(TextFormat):
     """An object is a row."""
 
     imports = ("pyarrow.json",)
+    suffixes = (".jsonl", ".ndjson")
     has_fixed_columns = False
 
     def __init__(self, plan: dict[str, Any], schema_path: str) -> None:
         super().__init__(plan, schema_path)
         self._drop_invalid = self.options["invalid_lines"] == "drop"
+
+    @staticmethod
+    def read_file(path: str) -> Any:
+        import pandas as pd
+
+        return pd.read_json(path, lines=True)
 
     def names(self) -> list[str]:
         return self.inferred().names

@@ -18,6 +18,13 @@ class ParquetFormat(TableFormat):
     """The reader of Parquet files: of the columns, only those are read that the first steps leave."""
 
     imports = ("pyarrow.parquet",)
+    suffixes = (".parquet",)
+
+    @staticmethod
+    def read_file(path: str) -> Any:
+        import pandas as pd
+
+        return pd.read_parquet(path)
 
     def names(self) -> list[str]:
         return [name for path in self.plan["sample"] for name in names_of(path, self.open)]
