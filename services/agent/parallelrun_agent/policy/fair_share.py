@@ -17,8 +17,6 @@ WEIGHTS: Final[Mapping[str, float]] = {"low": 1.0, "normal": 3.0, "high": 9.0}
 """The part of a job among those of its owner, by its `priority`."""
 URGENT_FAVOUR: Final = 9.0
 """An urgent job has a part of its own, so many times that of an owner: others go on, more slowly."""
-HALF_LIFE_S: Final = 86_400.0
-"""What an owner has used counts half after so long."""
 MOST_FAVOUR: Final = 2.0
 """An owner who has used little of late gets at most so many times an equal part, one who has used much at least the
 inverse: so nobody ever waits for another one to have used as much."""
