@@ -43,7 +43,7 @@ def test_sizes_that_grow_without_bounds_are_found(monkeypatch: pytest.MonkeyPatc
 
 
 def test_sizes_that_leave_workers_idle_at_the_end_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sizes, "at_the_end", lambda choice, left, _: min(choice.items, left))
+    monkeypatch.setattr(sizes, "items_near_end", lambda choice, left, _: min(choice.items, left))
     with expect_failure():
         inner(sizes.test_at_the_end_each_worker_has_something)(
             choice=batch_size.Choice(1000, "", 0.01), left=900, workers=8
@@ -74,6 +74,6 @@ def test_sizes_that_fail_for_ever_are_found(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_sizes_that_grow_while_items_become_slower_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch_size, "_SLOWER", 10**9)
+    monkeypatch.setattr(batch_size, "_SLOWDOWN", 10**9)
     with expect_failure():
         sizes.test_items_that_become_slower_or_quicker_are_followed(workers=2)

@@ -48,7 +48,7 @@ def test_items_that_are_tried_again_and_cost_rows_are_found(tmp_path: Path) -> N
     def as_it_is(_: Decided, outcome: Outcome) -> Outcome:
         return outcome
 
-    with replaced("parallelrun_core.folder.decided:Decided.settled", as_it_is), expect_failure():
+    with replaced("parallelrun_core.folder.decided:Decided.outcome_of_retry", as_it_is), expect_failure():
         decisions.test_items_that_fail_again_cost_no_row(tmp_path, failed(1, items=5, generation=1, token="second"))
 
 

@@ -56,7 +56,7 @@ def test_a_begun_template_that_is_for_any_script_is_found(node: WorkerTemplates,
     def whichever(*_: object, **__: object) -> TemplateKey | None:
         return next(iter(node._running), None)
 
-    with replaced("parallelrun_agent.workers.templates:replace", whichever), expect_failure():
+    with replaced("parallelrun_agent.workers.template_process:TemplateKey.before_script", whichever), expect_failure():
         begun.test_a_begun_template_is_for_one_script_and_one_that_needs_its_imports(node, tmp_path)
 
 

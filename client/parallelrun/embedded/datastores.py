@@ -15,7 +15,7 @@ from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.datastores.bound_secrets import BoundSecrets
 from parallelrun_core.datastores.document import datastore_catalog
 from parallelrun_core.service.process_secrets import ProcessSecrets
-from parallelrun_core.service.secret_sources import SETTING, setting_in
+from parallelrun_core.service.secret_sources import SETTING, inherited_setting
 from parallelrun_core.service.state_folder import state_folder
 
 
@@ -56,7 +56,7 @@ class OwnDatastores:
 def use() -> None:
     """Let this process know them, with their secrets: it looks at outputs in stores before a run starts."""
     with suppress(RuntimeError):
-        datastore_registry.use(state_folder(), _secrets(setting_in(os.environ).get(SETTING, "")))
+        datastore_registry.use(state_folder(), _secrets(inherited_setting(os.environ).get(SETTING, "")))
 
 
 @cache

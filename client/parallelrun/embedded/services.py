@@ -140,7 +140,7 @@ def cluster_services(
 
     def environment(role: Role) -> dict[str, str]:
         # In the environment, not among the arguments, which everybody on the machine can read.
-        secrets_setting = {} if role is Role.API else secret_sources.setting_in(os.environ)
+        secrets_setting = {} if role is Role.API else secret_sources.inherited_setting(os.environ)
         return {
             **shared,
             **secrets_setting,
@@ -175,7 +175,7 @@ def _shared_environment(layout: ClusterLayout, redis_url: str, *, may_forget: bo
 
 
 def _api(layout: ClusterLayout, port: int, token: str, environment: Mapping[str, str]) -> Service:
-    folder_of_secrets = filter(secret_sources.is_folder, secret_sources.setting_in(os.environ).values())
+    folder_of_secrets = filter(secret_sources.is_local_folder, secret_sources.inherited_setting(os.environ).values())
     return _python(
         "api",
         *("parallelrun_api.main", "--host", "127.0.0.1", "--port", str(port)),

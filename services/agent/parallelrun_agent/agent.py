@@ -57,7 +57,7 @@ class Agent:
         python = ImagePython.find(user=settings.builder_user(owner="")) if settings.image else None
         permits = PermitServer(settings.root, settings.redis_login, settings.node)
         self._templates = WorkerTemplates(
-            self._loop, self._orphans, settled=self._look_for_work, is_on=settings.fork_workers
+            self._loop, self._orphans, on_change=self._look_for_work, is_on=settings.fork_workers
         )
         context = NodeContext(self._loop, self._orphans, gpus, stage, secrets, python, permits, self._templates)
         self._work = WorkFinder(self._link.redis, settings, context, self._jobs)

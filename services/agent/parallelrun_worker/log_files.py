@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 DISK_TROUBLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
 """Errors that may pass by themselves, and that the writing code has not caused."""
 MAX_BYTES = 64 << 20
-_SETTLE_EVERY_S = 1.0
+_FLUSH_EVERY_S = 1.0
 _GATHERED = 250
 """Lines that wait at most."""
 
@@ -110,9 +110,9 @@ class LineFile:
     def _form(self, level: str, message: str) -> str:
         return f"%s|{level}{self._tail}{message}\n"
 
-    def settle(self) -> None:
+    def flush_regularly(self) -> None:
         """Write what was gathered; for a while, nothing is due."""
-        self.due_at = time.perf_counter() + _SETTLE_EVERY_S
+        self.due_at = time.perf_counter() + _FLUSH_EVERY_S
         self.flush()
 
     def flush(self) -> None:

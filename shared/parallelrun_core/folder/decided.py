@@ -249,7 +249,7 @@ class Decided:
             self.retried[earlier.mini_batch] = earlier
         return [earlier.mini_batch for earlier in reopened]
 
-    def settled(self, outcome: Outcome) -> Outcome:
+    def outcome_of_retry(self, outcome: Outcome) -> Outcome:
         """Return what becomes of a mini-batch whose failed items were tried again: its earlier success stands if this
         outcome has fewer rows."""
         earlier = self.retried.get(outcome.mini_batch)

@@ -82,7 +82,7 @@ class DecisionWriter:
             encoded: the same outcomes as JSON arrays, if the caller has them: they need not be encoded again.
         """
         if self.decided.retried:
-            outcomes, encoded = [self.decided.settled(outcome) for outcome in outcomes], ()
+            outcomes, encoded = [self.decided.outcome_of_retry(outcome) for outcome in outcomes], ()
         accepted = [outcome for outcome in outcomes if self.decided.accept(outcome)]
         if encoded and len(accepted) == len(outcomes):
             self._log.extend(encoded)

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, f
 
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.hosting.flags import read_flags, read_variables
-from parallelrun_core.service.secret_sources import absolute, checked
+from parallelrun_core.service.secret_sources import absolute_place, checked_place
 from parallelrun_core.wire.leasing import LEADER_S, LEASE_S
 
 if TYPE_CHECKING:
@@ -153,4 +153,4 @@ class ReadsStores(ServiceSettings):
     @field_validator("secrets_dir")
     @classmethod
     def _whole(cls, value: str) -> str:
-        return absolute(checked(value))
+        return absolute_place(checked_place(value))

@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 from parallelrun_core.described import Strict
 from parallelrun_core.untrusted.addresses import Reach, is_literal_of
 
-TELLING: Final = ("notify",)
+NOTICE_FIELDS: Final = ("notify",)
 """The fields of a job, and of a pipeline, that say who is told of its end; None: nobody. Trials of `parallelrun tune`
 have none of them, and `parallelrun run` says that it tells nobody."""
 _NAME: Final = r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$"

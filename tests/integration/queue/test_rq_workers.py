@@ -22,7 +22,7 @@ from parallelrun_core.ids import new_job_id
 from parallelrun_core.store.fast_path import in_one_step
 from parallelrun_core.store.rq import workers as rq_workers
 from parallelrun_core.store.rq.entries import LEAD, NO_TIMEOUT, REMEMBER_FAILED_S, EntryKind, new_entry, queue
-from parallelrun_core.store.rq.waiting_entry import WaitingEntry
+from parallelrun_core.store.rq.queue_watch import QueueWatch
 from parallelrun_core.store.rq.wake import ask_for_concatenation, ask_for_leader, has_concatenation_failed
 from tests.redis_server import with_this_process
 
@@ -270,20 +270,20 @@ def test_a_new_entry_is_what_rq_itself_would_have_put_into_the_queue(redis: Redi
 
 
 def test_an_entry_waits_until_somebody_has_taken_it_and_stays_where_it_is(redis: Redis) -> None:
-    waiting = WaitingEntry(redis, "rq:queue:entries")
-    assert not waiting.has_come()
+    waiting = QueueWatch(redis, "rq:queue:entries")
+    assert not waiting.has_entry()
     redis.rpush("rq:queue:entries", "taken")
     assert select(waiting.ask(), [], [], PATIENCE_S)[0]
     redis.lpop("rq:queue:entries")
-    assert not waiting.has_come()
+    assert not waiting.has_entry()
     redis.rpush("rq:queue:entries", "first", "second")
-    wait_until(waiting.has_come)
-    wait_until(waiting.has_come)
+    wait_until(waiting.has_entry)
+    wait_until(waiting.has_entry)
     assert redis.lrange("rq:queue:entries", 0, -1) == [b"first", b"second"]
     redis.delete("rq:queue:entries")
-    assert not waiting.has_come()
+    assert not waiting.has_entry()
     redis.client_kill_filter(_type="normal", skipme=True)
-    wait_until(waiting.has_come)  # as far as anybody knows
+    wait_until(waiting.has_entry)  # as far as anybody knows
 
 
 def test_an_entry_that_is_handed_out_twice_ends_without_an_error_and_leaves_nothing(

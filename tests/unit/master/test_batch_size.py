@@ -19,11 +19,11 @@ from parallelrun_master.policy.batch_size import (
     TARGET_S,
     Choice,
     MeasuredTry,
-    at_the_end,
     choose,
-    enough,
-    items_ahead,
+    items_near_end,
+    items_to_know,
     mini_batches_ahead,
+    tries_needed,
 )
 
 measured = st.builds(
@@ -41,12 +41,12 @@ def test_no_mini_batch_is_much_larger_than_what_enough_others_had(
 ) -> None:
     choice = choose(tries, workers, TARGET_S, most)
     done = sorted((each.items for each in tries if each.is_done), reverse=True)
-    count = enough(workers, 1)
+    count = tries_needed(workers, 1)
     tried = max(done[0], GROWTH * done[count - 1] if len(done) >= count else 0) if done else 1
     assert 1 <= choice.items <= min(MOST_ITEMS, most)
     assert choice.items <= tried
     for per_worker, most_s in ((2, LEAST_S), (4, 1.0)):
-        count = enough(workers, per_worker)
+        count = tries_needed(workers, per_worker)
         usual = max(done[0], GROWTH * done[count - 1] if len(done) >= count else 0) if done else 1
         if choice.item_s and choice.items > usual:
             assert choice.items * choice.item_s <= most_s, "so few tries suffice for short ones only"
@@ -55,7 +55,7 @@ def test_no_mini_batch_is_much_larger_than_what_enough_others_had(
 
 @given(items=st.integers(2, 5000), item_s=st.floats(1e-5, 0.1), workers=st.integers(1, 8))
 def test_what_was_stopped_makes_mini_batches_smaller(items: int, item_s: float, workers: int) -> None:
-    done = [MeasuredTry(items, items * item_s)] * 2 * enough(workers)
+    done = [MeasuredTry(items, items * item_s)] * 2 * tries_needed(workers)
     stopped = MeasuredTry(items, 60.0 + items * item_s, is_done=False)
     assert choose([*done, stopped], workers, TARGET_S).items <= choose(done, workers, TARGET_S).items
     assert choose([*done, *[stopped] * 2 * workers], workers, TARGET_S).items <= max(1, items // 2)
@@ -69,7 +69,7 @@ def test_what_only_fails_or_is_stopped_stays_at_one_item(workers: int) -> None:
 
 @given(choice=choices, left=st.integers(1, 10**6), workers=st.integers(0, 5000))
 def test_at_the_end_each_worker_has_something(choice: Choice, left: int, workers: int) -> None:
-    size = at_the_end(choice, left, workers)
+    size = items_near_end(choice, left, workers)
     assert 1 <= size <= min(choice.items, left)
     mini_batches = -(-left // size)
     is_short = choice.item_s is not None and (size - 1) * choice.item_s <= LEAST_S
@@ -79,14 +79,14 @@ def test_at_the_end_each_worker_has_something(choice: Choice, left: int, workers
 def test_the_last_ones_are_equal() -> None:
     left, sizes = 142, []
     while left:
-        sizes.append(at_the_end(Choice(1000, "", 0.002), left, 2))
+        sizes.append(items_near_end(Choice(1000, "", 0.002), left, 2))
         left -= sizes[-1]
     assert sizes == [71, 71]
 
 
 @given(choice=choices, workers=st.integers(0, 5000), more=st.integers(0, 1000))
 def test_what_is_known_to_be_ahead_is_enough_not_to_shrink(choice: Choice, workers: int, more: int) -> None:
-    assert at_the_end(choice, items_ahead(choice, workers) + more, workers) == choice.items
+    assert items_near_end(choice, items_to_know(choice, workers) + more, workers) == choice.items
 
 
 @given(choice=choices, workers=st.integers(0, 5000))
@@ -122,7 +122,7 @@ def went(times_s: list[float], workers: int, *, timeout_s: float = 60.0) -> Went
     while True:
         choice = choose(tries, workers, wanted_s)
         while at < len(times_s) and len(waiting) + len(running) < mini_batches_ahead(choice, workers):
-            size = at_the_end(choice, len(times_s) - at, workers)
+            size = items_near_end(choice, len(times_s) - at, workers)
             waiting.append((size, sum(times_s[at : at + size])))
             sizes.append(size)
             at += size

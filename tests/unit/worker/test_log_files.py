@@ -63,7 +63,7 @@ def test_it_is_due_at_first_and_then_for_a_while_not(tmp_path: Path) -> None:
     log = LineFile(str(tmp_path / "log.txt"))
     assert time.perf_counter() >= log.due_at
     log.write("INFO", "one")
-    log.settle()
+    log.flush_regularly()
     assert (tmp_path / "log.txt").exists()
     assert time.perf_counter() < log.due_at <= time.perf_counter() + 1
 

@@ -22,15 +22,13 @@ class HandOut:
         speculates: whether a mini-batch that runs here may be delivered a second time.
     """
 
-    deliveries: Deliveries
-    """Deliveries of the present session."""
-
     def __init__(
         self,
         commands: deque[Command],
         pool: WorkerPool,
         apart: ApartQueue,
         look_ahead: LookAhead,
+        deliveries: Deliveries,
         *,
         membership: Membership,
         speculates: bool,
@@ -39,6 +37,8 @@ class HandOut:
         self._pool = pool
         self._apart = apart
         self._look_ahead = look_ahead
+        self.deliveries = deliveries
+        """Deliveries of the present session."""
         self._membership = membership
         self._speculates = speculates
 

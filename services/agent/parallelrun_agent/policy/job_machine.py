@@ -63,24 +63,30 @@ class JobMachine:
         self._outcomes = outcomes
         self._in_flight, self._look_ahead = bookkeeping_of(spec)
         self._early = EarlyFailures(spec, limit)
-        self.turns = TurnSchedule(spec, self.membership, self.pool, self._look_ahead, self._early, lease_s=lease_s)
+        self._stages = stages
+        self._staging, self.deliveries = self._new_deliveries()
+        self.turns = TurnSchedule(
+            spec, self.membership, self.pool, self._look_ahead, self._early,
+            deliveries=self.deliveries, lease_s=lease_s,
+        )  # fmt: skip
         self._hand_out = HandOut(
-            self.commands, self.pool, self.apart, self._look_ahead,
+            self.commands, self.pool, self.apart, self._look_ahead, self.deliveries,
             membership=self.membership, speculates=spec.speculative_execution,
         )  # fmt: skip
         self._ends = Conclusions(
             self.commands, outcomes, self.apart, self._early, self._keep, spec=spec, membership=self.membership
         )  # fmt: skip
-        self._stages = stages
-        self._begin_session()
 
     # Sessions
 
-    def _begin_session(self) -> None:
+    def _new_deliveries(self) -> tuple[StagedDeliveries | None, Deliveries]:
+        """Return what a session has leased and not reported yet, twice where files are brought to the node."""
         retries = self._outcomes.retries
-        self._staging = StagedDeliveries(self.commands, retries) if self._stages else None
-        self.deliveries = self._staging or Deliveries(retries)
-        """What this session has leased and not reported yet; only to be read by others."""
+        staging = StagedDeliveries(self.commands, retries) if self._stages else None
+        return staging, staging or Deliveries(retries)
+
+    def _begin_session(self) -> None:
+        self._staging, self.deliveries = self._new_deliveries()
         self._hand_out.deliveries = self.deliveries
         self.turns.begin_session(self.deliveries)
         self.membership.disk_is(full=False)

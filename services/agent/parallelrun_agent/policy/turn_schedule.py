@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from parallelrun_agent.policy.asking import asking_of
 from parallelrun_agent.policy.commands import NextTurn
 from parallelrun_agent.policy.deliveries import Deliveries
 from parallelrun_agent.policy.early_failures import EarlyFailures
+from parallelrun_agent.policy.early_questions import EarlyQuestions
 from parallelrun_agent.policy.lease_clock import LeaseClock
 from parallelrun_agent.policy.look_ahead import LookAhead
 from parallelrun_agent.policy.membership import Membership
@@ -31,10 +31,19 @@ TURNS_PER_LEASE: Final = 4
 
 
 class TurnSchedule:
-    """Schedules the turns of one session after the other; `begin_session` comes first."""
+    """Schedules the turns of one session after the other.
+
+    Args:
+        deliveries: those of the first session.
+    """
 
     deliveries: Deliveries
     """Deliveries of the present session."""
+    joined: bool
+    """The queue has answered a turn of the session, and has not given it up."""
+    _lease_clock: LeaseClock
+    _renew_by: float
+    _questions: EarlyQuestions
 
     def __init__(
         self,
@@ -44,6 +53,7 @@ class TurnSchedule:
         look_ahead: LookAhead,
         early: EarlyFailures,
         *,
+        deliveries: Deliveries,
         lease_s: float,
     ) -> None:
         self._spec = spec
@@ -52,20 +62,20 @@ class TurnSchedule:
         self._look_ahead = look_ahead
         self._early = early
         self._lease_s = lease_s
+        self.begin_session(deliveries)
 
     def begin_session(self, deliveries: Deliveries) -> None:
         """Begin a session that has not joined the job."""
         self.deliveries = deliveries
         self.joined = False
-        """The queue has answered a turn of the session, and has not given it up."""
         self._lease_clock = LeaseClock(self._lease_s)
         self._renew_by = 0.0
-        self._asking = asking_of(self._spec)
+        self._questions = EarlyQuestions(self._spec)
 
     @property
     def is_awaited(self) -> bool:
-        """Return whether the leader may wait for what ends here."""
-        return self._asking.is_awaited(self._membership.ready)
+        """Return whether the leader may wait for what ends here: it cuts no more before it knows how long that took."""
+        return self._spec.size.is_auto and not self._membership.ready
 
     def lease_left_s(self, now: float) -> float:
         """Return how long this session may rely on its lease without another renewal."""
@@ -78,7 +88,7 @@ class TurnSchedule:
     def due_at(self) -> float:
         """Return when there must be a turn: to report, to ask for the state, or because it was waited for long enough;
         or NEVER."""
-        asks_at = self._asking.at if self._renew_by else 0.0
+        asks_at = self._questions.at if self._renew_by else 0.0
         return min(asks_at, self._report_by(), self._look_ahead.gather_until, self._early.pause_until)
 
     def ask_for_state(self) -> None:
@@ -97,7 +107,7 @@ class TurnSchedule:
         want = 0
         if not self._early.pauses(now):
             want = self.deliveries.wanted(self._look_ahead, workers, membership.ready, now)
-        if not (want or leaves or now >= min(self._renew_by, self._asking.at, self._report_by())):
+        if not (want or leaves or now >= min(self._renew_by, self._questions.at, self._report_by())):
             return None
         mode: Mode = "stay" if self.joined else "join"
         if leaves:
@@ -129,7 +139,7 @@ class TurnSchedule:
             is_at_rest: nothing runs here, and nothing is ready to run.
         """
         is_idle = begins_more and self._pool.idle() is not None
-        self._asking.answered(
+        self._questions.answered(
             self._membership.ready, now, has_reported=bool(turn.reports), is_idle=is_idle, is_at_rest=is_at_rest
         )
 

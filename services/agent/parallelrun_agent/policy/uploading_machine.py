@@ -8,7 +8,7 @@ beyond a few for each worker, nothing more is leased.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from parallelrun_agent.policy.commands import Commit, DropRest, ReportRestLost, UploadOutcome, UploadRest
 from parallelrun_agent.policy.in_flight import Assignment
@@ -23,13 +23,17 @@ _AHEAD: Final = 2
 class UploadingJobMachine(JobMachine):
     """A job on one node, through all of its sessions."""
 
-    def _begin_session(self) -> None:
-        super()._begin_session()
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
         self.apart.can_retry_items = False  # a file of some items would replace that of all of them
         self._uploads: dict[str, tuple[Outcome, Worker]] = {}
         """By their tokens, the outcomes that wait for their files."""
         self._ending: set[str] = set()
         """Workers that have ended, and have left files that are not uploaded yet."""
+
+    def _begin_session(self) -> None:
+        super()._begin_session()
+        self._uploads, self._ending = {}, set()
 
     def _abandon(self, why: str) -> None:
         ending = self._ending

@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Self
 
@@ -61,6 +61,10 @@ class TemplateKey:
     """The environment variables that are the same for each of them, with the values of secrets."""
     inputs: str = field(compare=False, default="")
     """Path of the file that describes the inputs of one of their jobs."""
+
+    def before_script(self) -> TemplateKey:
+        """Return the key of a template that may have been begun before anybody knew the script, and whose it is."""
+        return replace(self, owner="", code="", entry_script="", reads_tables=False)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -61,16 +61,16 @@ class WorkerTemplates:
     """The templates of a node, by what their workers have in common. For the agent's one thread alone.
 
     Args:
-        settled: called when workers that have waited for a template may be started.
+        on_change: called when workers that have waited for a template may be started.
         is_on: whether workers are forked at all.
     """
 
     def __init__(
-        self, loop: EventLoop, orphans: Orphans, *, settled: Callable[[], None] | None = None, is_on: bool = True
+        self, loop: EventLoop, orphans: Orphans, *, on_change: Callable[[], None] = lambda: None, is_on: bool = True
     ) -> None:
         self._loop = loop
         self._orphans = orphans
-        self._settled = settled
+        self._on_change = on_change
         self._is_on = is_on
         self._running: OrderedDict[TemplateKey, _RunningTemplate] = OrderedDict()
         """The one that was used last is at the end."""
@@ -96,7 +96,7 @@ class WorkerTemplates:
         """Start a template for a script that isn't known yet.
 
         Args:
-            key: what that script's key will have, but for the script and the owner.
+            key: the `before_script()` of that script's key.
             preload: modules that it begins with.
         """
         if self._is_on and self._orphans.is_parent:
@@ -152,9 +152,7 @@ class WorkerTemplates:
             self._end(key)
 
     def _start(self, key: TemplateKey, now: float, preload: Sequence[str] = ()) -> None:
-        if (
-            begun := self._running.pop(replace(key, owner="", code="", entry_script="", reads_tables=False), None)
-        ) is not None:
+        if (begun := self._running.pop(key.before_script(), None)) is not None:
             self._loop.remove(begun.process.channel.fileno())
             begun.process.tell_script(key)
             self._watch(key, _RunningTemplate(begun.process, now, was_begun=True))
@@ -188,13 +186,13 @@ class WorkerTemplates:
         if reason and template.was_begun and not template.is_ready:
             log.info("template_unsuited", script=key.entry_script, reason=reason)
             self._end(key)  # the next worker asks for another one
-            self._settle()
+            self._on_change()
         elif reason:
             self._give_up(key, reason)
         else:
             template.is_ready, template.used_at = True, time.monotonic()
             log.info("template_ready", pid=template.process.pid, script=key.entry_script)
-            self._settle()
+            self._on_change()
 
     def _give_up(self, key: TemplateKey, reason: str) -> None:
         """End the template of this key, and start no other one."""
@@ -203,11 +201,7 @@ class WorkerTemplates:
         while len(self._given_up) > _MOST_GIVEN_UP:
             self._given_up.popitem(last=False)
         self._end(key)
-        self._settle()
-
-    def _settle(self) -> None:
-        if self._settled is not None:
-            self._settled()
+        self._on_change()
 
     def _end(self, key: TemplateKey) -> None:
         process = self._running.pop(key).process

@@ -138,7 +138,7 @@ class Runner:
         cpu_began = self._cpu_ended if began - self._run_ended < _AT_ONCE_S else time.process_time()
         if began >= self._log.due_at:  # a long one should be seen in the log while it runs
             self._log.write("INFO", f"Mini-batch {mini_batch} is picked.")
-            self._log.settle()
+            self._log.flush_regularly()
         loaded, items = None, 0
         try:
             if kind == frames.PATHS:
@@ -266,7 +266,7 @@ class Runner:
         self._send(frames.LOADED, frames.LOAD.pack(mini_batch, loaded.items, time.perf_counter() - began))
         self._log_loaded(mini_batch, loaded.items)
         if time.perf_counter() >= self._log.due_at:
-            self._log.settle()
+            self._log.flush_regularly()
         return loaded
 
     def _failed(

@@ -166,16 +166,16 @@ class ColumnValues:
         column = list(values)
         for row in odd:
             text = column[row] if type(column[row]) is str else json.dumps(column[row], ensure_ascii=False)
-            is_kept = self.settled(None, _MISFIT, row, text) is not None
+            is_kept = self.in_place_of(None, _MISFIT, row, text) is not None
             column[row] = column[row] if is_kept else None
         return _of_parsed(self.kind, column, has_others=any(column[row] is not None for row in odd))
 
     def _read(self, text: str, row: int) -> Any:
         assert self._reads is not None  # noqa: S101 - for the type checker
         value, rule = self._reads(text, self.kind)
-        return self.settled(value, rule, row, text) if rule else value
+        return self.in_place_of(value, rule, row, text) if rule else value
 
-    def settled(self, value: Any, rule: str, row: int, text: str) -> Any:
+    def in_place_of(self, value: Any, rule: str, row: int, text: str) -> Any:
         """Return what an odd value becomes.
 
         Args:
@@ -231,7 +231,7 @@ class ColumnValues:
         """
         words = {int(place): texts[place] for place in odd}
         kept_values = {
-            place: self.settled(None, _MISFIT, rows[place], text)
+            place: self.in_place_of(None, _MISFIT, rows[place], text)
             for place, text in words.items()
             if text and not text.isspace()
         }

@@ -149,7 +149,7 @@ def due_end(root: Path, notes: Path, name: str, clock: Callable[[], float]) -> I
             path = folder.layout.result(generation)
             result = decode(path.read_bytes(), JobResult, path)
         except NotFound:
-            owed.settle()
+            owed.remove()
             yield None
         except FileNotFoundError:  # it is about to be recorded, or its leader has died before
             owed.attempts.next_at = clock() + _UNTIL_ENDED_S

@@ -72,7 +72,7 @@ class OutboxEntry:
         os.pwrite(self._fd, msgspec.json.encode(self.attempts).ljust(_NOTE_BYTES), 0)
         os.fsync(self._fd)
 
-    def settle(self) -> None:
+    def remove(self) -> None:
         """Remove the entry, which is delivered or given up."""
         self._path.unlink(missing_ok=True)
 

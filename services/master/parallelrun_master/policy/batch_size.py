@@ -19,13 +19,13 @@ MOST_ITEMS: Final = 10_000
 MOST_TRIES: Final = 2048
 """Older tries are forgotten."""
 GROWTH: Final = 4
-_SLOWER: Final = 1.2
+_SLOWDOWN: Final = 1.2
 """While the last items took so many times as long as those before, mini-batches don't grow."""
-_OF_TIMEOUT: Final = 1 / 5
+_TIMEOUT_SHARE: Final = 1 / 5
 """Items vary, and one mini-batch that is stopped costs more than many small ones."""
 _TRIES_PER_WORKER: Final = 4
 """Quick mini-batches come in first. While each worker may still have a slow one, that is no more than a fifth."""
-_MOST_SHARE: Final = 2
+_SHARES: Final = 2
 """Of what is left, a mini-batch has this part of a worker's share at most, so that all workers end together: guided
 self-scheduling."""
 LEAST_S: Final = 0.25
@@ -61,10 +61,10 @@ class Choice(NamedTuple):
 
 def target_s(run_invocation_timeout_s: float) -> float:
     """Return how long a mini-batch should take."""
-    return min(TARGET_S, _OF_TIMEOUT * run_invocation_timeout_s)
+    return min(TARGET_S, _TIMEOUT_SHARE * run_invocation_timeout_s)
 
 
-def enough(workers: int, per_worker: int = _TRIES_PER_WORKER) -> int:
+def tries_needed(workers: int, per_worker: int = _TRIES_PER_WORKER) -> int:
     """Return how many tries tell about items: of so few that they may be the quick ones, nobody should believe much."""
     return min(MOST_TRIES // 2, per_worker * max(1, workers))
 
@@ -77,14 +77,14 @@ def choose(tries: Sequence[MeasuredTry], workers: int, wanted_s: float, most: in
         wanted_s: how long a mini-batch should take.
         most: no mini-batch may have more, because larger ones didn't get through.
     """
-    recent = tries[-2 * enough(workers) :]
+    recent = tries[-2 * tries_needed(workers) :]
     sizes = sorted((each.items for each in recent if each.is_done), reverse=True)
     if not sizes:
         return Choice(1, "no mini-batch is done yet")
     usual_s = _item_s(recent)
     # What has become slow is believed at once, and what has become quick when it has been so for a while.
     item_s = max(usual_s, _item_s(recent[-max(2, workers) :]))
-    tried = _grown(sizes, item_s, workers) if item_s < _SLOWER * usual_s else sizes[0]
+    tried = _largest_believed(sizes, item_s, workers) if item_s < _SLOWDOWN * usual_s else sizes[0]
     bounds = (
         _Bound(MOST_ITEMS, ", and no mini-batch has more"),
         _Bound(max(1, _rounded(int(wanted_s / item_s)))),
@@ -95,20 +95,20 @@ def choose(tries: Sequence[MeasuredTry], workers: int, wanted_s: float, most: in
     return Choice(bound.items, f"an item takes {duration(item_s)}{bound.why}", item_s, bound.is_growing)
 
 
-def at_the_end(choice: Choice, items_left: int, workers: int) -> int:
+def items_near_end(choice: Choice, items_left: int, workers: int) -> int:
     """Return how many items the next mini-batch should have when these are all that are left, so that no worker is idle
     while others have much to do. The last ones are equal."""
     workers = max(1, workers)
-    share = ceil(items_left / (_MOST_SHARE * workers))
+    share = ceil(items_left / (_SHARES * workers))
     least = ceil(LEAST_S / choice.item_s) if choice.item_s else 1
     most = min(choice.items, max(share, least))
     mini_batches = max(1, ceil(items_left / most))
     return ceil(items_left / mini_batches) if mini_batches <= workers else most
 
 
-def items_ahead(choice: Choice, workers: int) -> int:
-    """Return how many items must be known to be left so that `at_the_end` doesn't make the next mini-batch smaller."""
-    return choice.items * _MOST_SHARE * max(1, workers)
+def items_to_know(choice: Choice, workers: int) -> int:
+    """Return how many items must be left so that `items_near_end` doesn't make the next mini-batch smaller."""
+    return choice.items * _SHARES * max(1, workers)
 
 
 def mini_batches_ahead(choice: Choice, workers: int) -> int:
@@ -116,7 +116,7 @@ def mini_batches_ahead(choice: Choice, workers: int) -> int:
     rest is cut later.
     """
     if choice.item_s is None:
-        return max(workers, enough(workers, _LEAST_AHEAD))
+        return max(workers, tries_needed(workers, _LEAST_AHEAD))
     most = _LEAST_AHEAD if choice.is_growing else _MOST_AHEAD
     return max(1, workers) * min(most, max(_LEAST_AHEAD, ceil(_AHEAD_S / (choice.items * choice.item_s))))
 
@@ -129,7 +129,7 @@ class _Bound(NamedTuple):
     is_growing: bool = False
 
 
-def _grown(sizes: Sequence[int], item_s: float, workers: int) -> int:
+def _largest_believed(sizes: Sequence[int], item_s: float, workers: int) -> int:
     """Return the largest size that has been done, or is not much larger than what enough others had.
 
     Args:
@@ -137,7 +137,7 @@ def _grown(sizes: Sequence[int], item_s: float, workers: int) -> int:
     """
 
     def after(per_worker: int) -> int:
-        count = enough(workers, per_worker)
+        count = tries_needed(workers, per_worker)
         return GROWTH * sizes[count - 1] if len(sizes) >= count else 0
 
     if_short = (min(after(per_worker), int(most_s / item_s)) for per_worker, most_s in _FEW_TRIES)

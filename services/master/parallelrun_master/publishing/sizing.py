@@ -111,7 +111,7 @@ class Sizing:
         if not self._trials.may_begin:
             choice = choice._replace(items=min(choice.items, self._trials.proven))
         self.found, self.has_found_all = known_files, is_last and not has_more
-        wanted_files = min(MOST_AHEAD, batch_size.items_ahead(choice, workers)) if has_room else MOST_AHEAD
+        wanted_files = min(MOST_AHEAD, batch_size.items_to_know(choice, workers)) if has_room else MOST_AHEAD
         if has_more and known_files < wanted_files:
             self.is_waiting = False
             return None
@@ -119,7 +119,9 @@ class Sizing:
         if self.is_waiting or not known_files:
             return 0
         is_near_end = self.has_found_all and known_files < wanted_files
-        items = batch_size.at_the_end(choice, known_files, workers) if is_near_end else min(choice.items, known_files)
+        items = (
+            batch_size.items_near_end(choice, known_files, workers) if is_near_end else min(choice.items, known_files)
+        )
         self._cut += 1
         self._trials.cut(items)
         self.found = known_files - items

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import Field, StrictInt, StrictStr, field_validator, model_validator
 
 from parallelrun_core.computes import definition
-from parallelrun_core.service.secret_sources import checked
+from parallelrun_core.service.secret_sources import checked_place
 
 LEAVES_BEFORE_S: Final = 120
 """A node whose time is limited is told to leave so long before its end: Slurm may do that up to a minute earlier."""
@@ -80,7 +80,7 @@ class SlurmCompute(definition.Compute):
     redis_url: str = Field(default="", max_length=1024, pattern=_REDIS, examples=["rediss://login:6380/0"])
     """Redis as nodes reach it, without a password; as the provisioner does when not set."""
 
-    _is_of_a_source = field_validator("secrets_dir")(checked)
+    _is_of_a_source = field_validator("secrets_dir")(checked_place)
 
     @field_validator("walltime")
     @classmethod

@@ -33,7 +33,7 @@ def source_at(place: str) -> SecretSource:
     Raises:
         ValueError: there is no source of its scheme.
     """
-    return _class_of(_scheme(checked(place)) or _FOLDER)(place)
+    return _class_of(_scheme(checked_place(place)) or _FOLDER)(place)
 
 
 def credentials() -> tuple[str, ...]:
@@ -41,7 +41,7 @@ def credentials() -> tuple[str, ...]:
     return tuple(name for each in schemes() for name in _class_of(each).credentials)
 
 
-def checked(place: str) -> str:
+def checked_place(place: str) -> str:
     """Return the place itself.
 
     Raises:
@@ -53,19 +53,19 @@ def checked(place: str) -> str:
     return place
 
 
-def absolute(place: str) -> str:
+def absolute_place(place: str) -> str:
     """Return `secrets_dir` as processes with another current folder need it."""
-    return os.path.abspath(place) if place and is_folder(place) else place
+    return os.path.abspath(place) if place and is_local_folder(place) else place
 
 
-def is_folder(place: str) -> bool:
+def is_local_folder(place: str) -> bool:
     return not _scheme(place)
 
 
-def setting_in(environment: Mapping[str, str]) -> dict[str, str]:
+def inherited_setting(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variable that names the source in an environment, if there is one, for other processes."""
     place = environment.get(SETTING)
-    return {SETTING: absolute(place)} if place else {}
+    return {SETTING: absolute_place(place)} if place else {}
 
 
 def _scheme(place: str) -> str:

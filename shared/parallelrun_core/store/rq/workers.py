@@ -3,7 +3,7 @@
 They are forked from a process that has imported everything, so a worker, and the process that it forks for each entry,
 starts within milliseconds, and with what the supervisor knows: the function that runs needs no settings from elsewhere.
 So there need be no more of them than have something to do, and one that listens while none has: if all have, the
-supervisor listens (`waiting_entry.py`), or one more worker where the checks of the service take long. A process that
+supervisor listens (`queue_watch.py`), or one more worker where the checks of the service take long. A process that
 has run its entry goes on with those that wait (`next_entries.py`).
 """
 
@@ -36,7 +36,7 @@ from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store.connection import CONNECTION_ERRORS, connect
 from parallelrun_core.store.rq.entries import Entry, EntryKind, queue
 from parallelrun_core.store.rq.next_entries import RunningEntry, note_death, run_next_entries
-from parallelrun_core.store.rq.waiting_entry import WaitingEntry
+from parallelrun_core.store.rq.queue_watch import QueueWatch
 
 log = logger()
 
@@ -225,9 +225,9 @@ class RqWorkers:
         return _Exchange.create()
 
     @cached_property
-    def _waiting_entry(self) -> WaitingEntry:
+    def _queue_watch(self) -> QueueWatch:
         redis = connect(self._redis_url)
-        return WaitingEntry(redis, queue(redis, self._kind).key)
+        return QueueWatch(redis, queue(redis, self._kind).key)
 
     def supervise(self, stop: StopSignal, check: Callable[[], object] | None = None) -> None:
         """Keep the workers running until the signal comes, and end them then.
@@ -255,7 +255,7 @@ class RqWorkers:
                 check_at = time.monotonic() + _CHECK_S
             elif self.connected:  # a worker has begun or ended an entry, or one waits
                 self._start_missing()
-            waiting = self._waiting_entry.ask() if self.connected and self._may_need_more else ()
+            waiting = self._queue_watch.ask() if self.connected and self._may_need_more else ()
             stop.wait_readable((self._exchange.fd, *waiting), check_at - time.monotonic())
         self.stop()
 
@@ -279,7 +279,7 @@ class RqWorkers:
             if pid in self._idle_since:
                 self._idle_since[pid] = None if is_busy else time.monotonic()
         must_listen = self._is_check_slow or not self._idle_since
-        while self._may_need_more and (must_listen or self._waiting_entry.has_come()):
+        while self._may_need_more and (must_listen or self._queue_watch.has_entry()):
             self._idle_since[self._fork()] = time.monotonic()
 
     @property

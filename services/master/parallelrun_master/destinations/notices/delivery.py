@@ -69,11 +69,11 @@ class NoticeDelivery:
             self._say(folder, f"attempt {attempts.count}: not delivered: {error}; {next_action}")
             self._log.warning("notice_not_delivered", job_id=folder.job_id, reason=str(error), is_final=is_final)
             if is_final:
-                end.owed.settle()
+                end.owed.remove()
             return
         self._say(folder, f"attempt {attempts.count}: delivered, answered with {status}")
         self._log.info("notice_delivered", job_id=folder.job_id, attempts=attempts.count)
-        end.owed.settle()
+        end.owed.remove()
 
     def _posted(self, record: JobRecord, result: JobResult, generation: int) -> int:
         notify = notify_of(record)

@@ -66,7 +66,7 @@ class TraceDelivery:
         try:
             of_job = span_of(end.folder, end.record, end.generation, self._order.sampler)
             if not of_job.own.is_sampled:  # which couldn't be told when the job ended
-                end.owed.settle()
+                end.owed.remove()
                 return
             story = story_of(end.folder, end.record, end.result, end.generation, self._order.most)
             count = self._exporter.send(story, of_job, Mask(end.record.spec))
@@ -74,18 +74,18 @@ class TraceDelivery:
             self._log.warning("trace_not_sent", job_id=job_id, reason=str(error), is_final=again_s is None)
             self._put_off_s = again_s or _SOON_S
             if again_s is None:
-                end.owed.settle()
+                end.owed.remove()
         except (CorruptLog, NotFound) as error:
             self._log.warning("trace_not_made", job_id=job_id, reason=str(error), is_final=True)
-            end.owed.settle()
+            end.owed.remove()
         except Exception as error:  # the volume may give it back, a newer master may know how; a bug is of this job
             say = self._log.warning if isinstance(error, (ParallelRunError, OSError)) else self._log.exception
             say("trace_not_made", job_id=job_id, reason=str(error), is_final=again_s is None)
             if again_s is None:
-                end.owed.settle()
+                end.owed.remove()
         else:
             self._log.info("trace_sent", job_id=job_id, trace_id=of_job.own.trace_id, spans=count)
-            end.owed.settle()
+            end.owed.remove()
 
 
 def order_of(settings: MasterSettings, names: list[str], now: float) -> bytes:

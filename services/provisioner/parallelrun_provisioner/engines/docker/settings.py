@@ -13,7 +13,7 @@ from pydantic import Field, field_validator
 from pydantic_settings import SettingsConfigDict
 
 from parallelrun_core.code.dockerfile_check import reach_of_registry, registry_host
-from parallelrun_core.service.secret_sources import checked
+from parallelrun_core.service.secret_sources import checked_place
 from parallelrun_core.untrusted.addresses import Reach
 from parallelrun_core.untrusted.connecting import looked_up_reach
 from parallelrun_provisioner.engines.image_settings import ImageSettings, words
@@ -67,7 +67,7 @@ class DockerSettings(ImageSettings):
     """Folder with a file for each registry that asks for a password: JSON with `username` and `password`, and with
     `host` (such as `registry.example.org:5000`), unless the file is named like the host. No other host gets them."""
 
-    _known_source = field_validator("secrets_dir")(checked)
+    _known_source = field_validator("secrets_dir")(checked_place)
 
     def builds_on(self, image: str) -> bool:
         """Return whether a Dockerfile of a job may name this image. Without a list, the name of its registry is looked

@@ -34,7 +34,7 @@ def ring(order: Order, secrets: Any) -> None:
         with due_end(root, outbox_of(root, "bell"), name, clock) as end:
             if end is not None:
                 (root / f"rung.{end.folder.job_id}").write_text(f"{end.result.state} {loudness}")
-                end.owed.settle()
+                end.owed.remove()
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Tells whether an entry waits in a queue, as something to wait for beside other events."""
+"""Watches a queue for an entry that waits, beside other events."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LISTEN_S: Final = 5
 _LATE_S: Final = 2.0
 
 
-class WaitingEntry:
+class QueueWatch:
     """An answer of Redis that is due once an entry waits in a queue, where it stays. For one thread.
 
     Args:
@@ -48,7 +48,7 @@ class WaitingEntry:
         socket = socket_of(self._connection)
         return [] if socket is None else [socket.fileno()]
 
-    def has_come(self) -> bool:
+    def has_entry(self) -> bool:
         """Return whether an entry waits, or this can't be told."""
         fds = self.ask()
         if self._asked_at is None or not fds:

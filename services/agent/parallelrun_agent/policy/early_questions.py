@@ -17,21 +17,17 @@ _CUTTING_S: Final = (0.005, 0.01, 0.02, 0.04)
 """Pauses before questions in a row. A leader that has cut nothing by then is busy with more, and polls find it out."""
 
 
-def asking_of(spec: JobSpec) -> Asking:
-    """Return what decides when one session asks about this job."""
-    return AskingForCuts() if spec.size.is_auto else Asking()
+class EarlyQuestions:
+    """Decides when a session asks: once all is reported that there was to do here, as that may have been the last of
+    the job; or, where the leader may be about to cut mini-batches, a few times after each report while a worker is
+    idle.
+    """
 
-
-class Asking:
-    """Asks once all is reported that there was to do here: whether that was the last of the job."""
-
-    def __init__(self) -> None:
+    def __init__(self, spec: JobSpec) -> None:
         self.at = NEVER
         """When to ask; NEVER: no sooner than it must."""
-
-    def is_awaited(self, ready: int) -> bool:
-        """Return whether the leader may wait for what ends here, as so many mini-batches are ready."""
-        return False
+        self._waits_for_cuts = spec.size.is_auto
+        self._pauses_s = iter(_CUTTING_S)
 
     def answered(self, ready: int, now: float, *, has_reported: bool, is_idle: bool, is_at_rest: bool) -> None:
         """Take note of a turn, after which so many mini-batches are ready.
@@ -40,22 +36,12 @@ class Asking:
             is_idle: a worker here has nothing to do.
             is_at_rest: there is nothing to do here, nor to report.
         """
-        self.at = now + _AT_REST_S if has_reported and is_at_rest else NEVER
-
-
-class AskingForCuts(Asking):
-    """Asks a few times after each report while a worker is idle: for mini-batches that the leader is about to cut."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._pauses_s = iter(_CUTTING_S)
-
-    def is_awaited(self, ready: int) -> bool:
-        return not ready
-
-    def answered(self, ready: int, now: float, *, has_reported: bool, is_idle: bool, is_at_rest: bool) -> None:
+        self.at = NEVER
+        if not self._waits_for_cuts:
+            if has_reported and is_at_rest:
+                self.at = now + _AT_REST_S
+            return
         if has_reported:
             self._pauses_s = iter(_CUTTING_S)
-        self.at = NEVER
         if is_idle and (pause_s := next(self._pauses_s, None)) is not None:
             self.at = now if ready else now + pause_s
