@@ -31,6 +31,8 @@ FROM_THE_USERS_ENVIRONMENT = {"numpy"}.union(
 IF_IT_IS_THERE = {"tables/charsets.py": {"charset_normalizer"}}
 """What a message is made better by."""
 WHERE_THE_MASTER_RUNS = {"shuffle/sorting.py": {"duckdb"}}
+_AN_INDEX = 3
+"""So many modules that a docstring lists make it the index of its package."""
 IO = {
     "asyncio", "ctypes", "fcntl", "hiredis", "http", "httpx", "io", "mmap", "multiprocessing", "os", "psutil",
     "queue", "redis", "rq", "select", "selectors", "shutil", "socket", "ssl", "subprocess", "tempfile", "threading",
@@ -69,6 +71,13 @@ def test_services_is_a_folder_and_no_package() -> None:
 def test_every_package_is_complete(folder: str, package: str) -> None:
     assert (ROOT / folder / package / "__init__.py").is_file()
     assert (ROOT / folder / package / "py.typed").is_file()
+    for init in (ROOT / folder / package).rglob("__init__.py"):
+        index = ast.get_docstring(ast.parse(init.read_text(encoding="utf-8"))) or ""
+        listed = set(re.findall(r"^ *(\w+)\.py ", index, re.MULTILINE))
+        if len(listed) >= _AN_INDEX:
+            modules = {each.stem for each in init.parent.glob("*.py") if not each.stem.startswith("__")}
+            assert modules - {*re.findall(r"(\w+)\.py\b", index)} == set(), f"the index in {init} lacks them"
+            assert listed - modules - {"__main__"} == set(), f"{init} lists them, and they are gone"
 
 
 def test_the_worker_starts_with_the_standard_library_alone() -> None:

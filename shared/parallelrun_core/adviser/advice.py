@@ -37,7 +37,7 @@ class AdviceFinding(Answer, kw_only=True, frozen=True):
     """The measurements that show it."""
     change: Change
     guide: Annotated[str, Meta(examples=["docs/choosing-a-compute.md#nodes"])] = ""
-    """Where the documents say how to choose what it is about; empty: nowhere."""
+    """The section of the documents that says how to choose what it is about; empty: there is none."""
     saving_s: float = 0.0
     """Seconds by which the job would have ended sooner with the change: predicted, as are the following two."""
     saving_share: float = 0.0

@@ -156,9 +156,9 @@ def hints_of_options(text: str, *models: type[BaseModel]) -> dict[str, str]:
         text: says where they are, with `{}` for the name of the option.
         models: the parts of the document, whose own fields are none of these.
     """
-    own = {name for model in models for name in model.model_fields}
+    field_names = {name for model in models for name in model.model_fields}
     options = {name: option for name, option in OPTIONS.items() if not name.startswith(_FAMILY)}
-    return {each: text.format(name) for name, option in options.items() for each in {name, option.field} - own}
+    return {each: text.format(name) for name, option in options.items() for each in {name, option.field} - field_names}
 
 
 def take_options(text: object, inputs: object, pointer: str, findings: Findings) -> dict[str, Any]:

@@ -4,8 +4,10 @@ bounded.py        runs a check for a bounded time
 machine.py        Python, CPUs, memory, limits
 kernel.py         what agents ask of the kernel
 volume.py         the folder that all services share
+disk_need.py      the room that mini-batches need on the disk of a node
 stores.py         inputs and outputs in object stores, of a job file alone
 data_preview.py   what run() would get of a job's inputs
+extent.py         the mini-batches of a job that has not run
 
 A module with `CHECKS` is a subject; there is no list of them.
 """

@@ -6,4 +6,5 @@ steps.py             the other steps and their options; options.py, conversions.
 filters.py           the expressions of `filter`, as data
 partition_format.py  keys and dates in the files' paths
 plan.py              all of this in one record, frozen in the job folder
+input_plan.py        that record
 """

@@ -10,5 +10,5 @@ trash.py        how something is taken away so that a process may be killed at a
 sweep.py        one sweep over a root folder: mark, notify, rename, check again, remove
 requests.py     which rules hold, and who asks for a sweep
 report.py       what the last sweep has removed, and what the next one would
-usage.py        what takes the room
+sizes.py        the room that a root folder takes, by kind, job and owner
 """

@@ -7,9 +7,9 @@
     path_rule.py    which paths and URLs a job may use
     readable_jobs.py  which jobs have outputs that it can read
     globs.py        the one matcher of glob patterns
+    leftovers.py    files that programs leave beside data, and that a job leaves out
     interface.py    what a storage does: `Storage`, and what it hands out
     stores.py       which storage a location belongs to: a new kind is an entry here and in `schemes.py`
-    versions.py     the version of a file in few bytes, for messages
     local/          files that this machine reaches by a path; a new kind is a folder beside it
     objects/        objects of stores, and single files of web servers
 

@@ -67,7 +67,7 @@ export interface AdviceFinding {
   /** The measurements that show it. */
   evidence: string[];
   change: Change;
-  /** Where the documents say how to choose what it is about; empty: nowhere. */
+  /** The section of the documents that says how to choose what it is about; empty: there is none. */
   guide: string;
   /** Seconds by which the job would have ended sooner with the change: predicted, as are the following two. */
   saving_s: number;

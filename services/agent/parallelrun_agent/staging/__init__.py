@@ -4,6 +4,7 @@ staging.py        what the job machine asks for, and what it is told
 mini_batches.py   from a message to what is to be staged for it
 job_stage.py      all that one job stages on one node
 tree.py           where in a job's tree each object is
+place.py          where a node stages: one cache for all jobs, a tree for each of them
 side_inputs.py    inputs that every worker needs whole, such as a model
 staged.py         what a mini-batch needs, and how bringing it here has ended
 failures.py       why a mini-batch can't have its files

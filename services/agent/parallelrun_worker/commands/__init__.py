@@ -4,5 +4,4 @@ runner.py     the worker of such a job
 place.py      the folder that it runs in: a copy of the code
 shell.py      the process: started, waited for, and ended with all that it leaves behind
 for_python/   what Python programs of it find when they start
-ended.py      how it ended, in words
 """

@@ -3,15 +3,17 @@
     address.py      which object of which store a URL names
     allowed.py      which URLs jobs may use
     clients.py      clients of stores, with the credentials that this machine has
+    endpoints.py    whether what answers at an endpoint is a store
+    redirects.py    keeps clients at their own server
     environment.py  what this machine has, where the library doesn't look by itself
     datastores.py   clients with the credentials that a datastore names
     listing.py      the objects below a prefix, page by page
     parallel_listing.py   large folders of a store at the same time
+    markers.py      objects that only mark a folder
     copying.py      an object that is copied to a local file
     reading.py      an object that is read in ranges
     web.py          a file of a web server
     read_ahead.py   the same for small reads that follow each other
-    asking.py       which threads wait for a store
     uploads/        new objects
     meters.py       what this process has asked of stores, and how long it took
     trouble.py      what a store answers, as the errors that files have

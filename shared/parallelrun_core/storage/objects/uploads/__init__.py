@@ -5,6 +5,7 @@ there are two ways here:
 
     multipart.py    S3: completing the upload itself names the condition. It is there under its name or not at all
     s3.py           the clients for it
+    parts.py        cuts what is written into parts, for a few threads that upload them
     copy_then_delete.py
                     the others: uploaded under another name, then copied by the store itself if the name is free, which
                     costs it nothing within one account or bucket
