@@ -1,26 +1,40 @@
-"""`parallelrun job …`: jobs of a server."""
+"""`parallelrun job …`: how a job is made, which there are, and the order of all commands.
+
+Of one job, each command is in the module of its subject:
+
+    job_show.py, job_follow.py, job_views.py    how it stands: once, until it ends, on a screen or a page
+    job_control.py                              steers it
+    job_lists.py                                its mini-batches, failed items and metrics
+    job_files.py                                what it has written
+    job_insight.py, advise.py                   why it doesn't run, what its code does, what would make it faster
+    job_offline.py                              on one page, and one mini-batch again, without its server
+    job_remembered.py                           what its entry script keeps for later tries
+    job_removal.py                              its tags, and whether it is listed, or there at all
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from parallelrun.cli.advise import advise
-from parallelrun.cli.completion import job_states, one_of
+from parallelrun.cli.completion import job_states
 from parallelrun.cli.exit_codes import StrictOption
 from parallelrun.cli.job_control import cancel, pause, prioritize, resume, retry
 from parallelrun.cli.job_file_options import Assignments, InputPlaces, read_with_options
-from parallelrun.cli.job_files import JobId, download, logs
+from parallelrun.cli.job_files import download, logs
 from parallelrun.cli.job_follow import follow_job, stream
-from parallelrun.cli.job_insight import explain, profile, replay, report, stacks
-from parallelrun.cli.job_removal import archive, delete, forget, remembered, restore, tag
+from parallelrun.cli.job_insight import explain, profile, stacks
+from parallelrun.cli.job_lists import list_failed_items, list_metrics, list_mini_batches
+from parallelrun.cli.job_offline import replay, report
+from parallelrun.cli.job_remembered import forget, remembered
+from parallelrun.cli.job_removal import archive, delete, restore, tag
 from parallelrun.cli.job_show import show
 from parallelrun.cli.job_views import open_page, top
-from parallelrun.cli.output import FormatOption, LimitOption, OutputFormat, say, say_notes, show_change, show_list
+from parallelrun.cli.output import FormatOption, OutputFormat, say, say_notes, show_change, show_list
 from parallelrun.cli.server import Client, Commands, Token, Url, connect
 from parallelrun.progress.text import mini_batches, standing
 
@@ -137,86 +151,6 @@ def list_jobs(
             ("FAILED", lambda each: each.progress.failed),
             "submitted",
             "ended",
-        ],
-    )
-
-
-def list_mini_batches(
-    client: Client,
-    job_id: JobId,
-    *,
-    status: Annotated[
-        str,
-        typer.Option(
-            help="ready, running, done or failed; by default done and failed.",
-            autocompletion=one_of("ready", "running", "done", "failed"),
-        ),
-    ] = "",
-    limit: LimitOption = None,
-    form: FormatOption = OutputFormat.TABLE,
-) -> None:
-    """Show the mini-batches of a job. Says where each was run, how long, and what went wrong."""
-    show_list(
-        islice(client.jobs.mini_batches(job_id, status=status or None), limit),
-        form,
-        name=lambda each: str(each.id),
-        columns=[
-            "id",
-            "status",
-            "tries",
-            "items",
-            "rows",
-            ("SECONDS", lambda each: each.run_s and round(each.run_s, 3)),
-            "node",
-            "process",
-            ("ERROR", lambda each: each.failure and f"{each.failure.category}: {each.failure.message}"),
-        ],
-    )
-
-
-def list_failed_items(
-    client: Client,
-    job_id: JobId,
-    *,
-    mini_batch: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="Only those of this mini-batch.", show_default=False)
-    ] = None,
-    category: Annotated[str, typer.Option(help="Only those that failed like this, as in RUN_EXCEPTION.")] = "",
-    limit: LimitOption = None,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
-    form: FormatOption = OutputFormat.TABLE,
-) -> None:
-    """Show each item of a job that has failed for good, and why. They are listed once the job has ended."""
-
-    from parallelrun_core.untrusted.sanitize import csv_cell
-
-    items = islice(client.jobs.failed_items(job_id, mini_batch=mini_batch, category=category), limit)
-    if as_csv:
-        print("item,mini_batch,category,message,place")
-        for each in items:
-            words = ",".join(map(csv_cell, (each.category, each.message, each.place)))
-            print(f"{csv_cell(each.item)},{each.mini_batch},{words}")
-        return
-    show_list(
-        items,
-        form,
-        name=lambda each: each.item,
-        columns=["item", ("MINI-BATCH", lambda each: each.mini_batch), "category", "place", "message"],
-    )
-
-
-def list_metrics(client: Client, job_id: JobId, form: FormatOption = OutputFormat.TABLE) -> None:
-    """Show the metrics of a job. Its script has logged them, with MLflow or otherwise."""
-    show_list(
-        client.jobs.metrics(job_id),
-        form,
-        columns=[
-            "name",
-            "kind",
-            ("VALUES", lambda each: each.count),
-            ("LAST", lambda each: each.points[-1].value if each.points else None),
-            ("STEP", lambda each: each.points[-1].step if each.points else None),
-            ("TIME", lambda each: each.points[-1].time if each.points else None),
         ],
     )
 

@@ -1,15 +1,14 @@
-"""`parallelrun job tag|archive|restore|delete`, and `remembered|forget`: what entry scripts keep for later tries."""
+"""`parallelrun job tag|archive|restore|delete`: the tags of a job, and whether it is listed, or there at all."""
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import Annotated
 
 import typer
 
 from parallelrun.cli.each import RefusedNames, change_each
 from parallelrun.cli.job_files import JobId, JobIds
-from parallelrun.cli.output import FormatOption, LimitOption, OutputFormat, say, show_change, show_list
+from parallelrun.cli.output import FormatOption, OutputFormat, say, show_change
 from parallelrun.cli.server import Client
 
 
@@ -60,43 +59,3 @@ def delete(client: Client, job_ids: JobIds) -> None:
             print(f"{job_id} deleted", flush=True)
     refusals.exit()
     say("restore it within a day:  parallelrun job restore ID")
-
-
-def remembered(
-    client: Client,
-    job_id: JobId,
-    *,
-    text: Annotated[str, typer.Option(metavar="TEXT", help="Only keys with this in them.")] = "",
-    limit: LimitOption = None,
-    form: FormatOption = OutputFormat.TABLE,
-) -> None:
-    """Show the answers that `remember()` has kept. Also while the job runs."""
-    show_list(
-        islice(client.jobs.remembered(job_id, text=text), limit),
-        form,
-        name=lambda each: each.key,
-        columns=["key", "bytes", ("VALUE", lambda each: each.value_begin), "log"],
-    )
-
-
-def forget(
-    client: Client,
-    job_id: JobId,
-    *,
-    key: Annotated[
-        str | None, typer.Option(metavar="KEY", help="Delete what is under this key.", show_default=False)
-    ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Delete what is under all keys.")] = False,
-    form: FormatOption = OutputFormat.TABLE,
-) -> None:
-    """Delete answers that the script of a job has remembered. The job must have ended.
-
-    When it is resumed, it asks for them again. What other jobs have taken over stays with them.
-    """
-    from parallelrun_core.figures import counted
-
-    if everything == (key is not None):
-        raise typer.BadParameter("name the --key of an answer, or --all", param_hint="--key")
-    forgotten = client.jobs.forget(job_id, key)
-    text = f"{counted(forgotten.count, 'answer')} deleted, {forgotten.bytes:,} bytes"
-    show_change(forgotten, form, name=job_id, text=f"{job_id}: {text}")
