@@ -109,6 +109,7 @@ class BegunTemplate:
         with quick_imports():
             for module in _OF_BOTH:
                 import_module(module)
+            import_module("parallelrun_core.spec").JobSpec.model_rebuild()
         channel, end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         parent, pid = os.getpid(), os.fork()
         if pid == 0:
