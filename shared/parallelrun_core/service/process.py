@@ -92,6 +92,32 @@ def become_subreaper() -> bool:
     return bool(ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
 
 
+def children_of(pid: int) -> set[int] | None:
+    """Return the children of a process, by all of its threads; None: the kernel doesn't tell, as many don't.
+
+    A child that ends meanwhile can hide another one.
+    """
+    children: set[int] = set()
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - no path is needed
+            with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
+                children.update(map(int, file.read().split()))
+    except OSError:
+        return None
+    return children
+
+
+def descendants() -> set[int] | None:
+    """Return the processes below this one; None: the kernel doesn't tell. As with `children_of`, one may be missing."""
+    below, heads = set[int](), children_of(os.getpid())
+    if heads is None:
+        return None
+    while heads:
+        below |= heads
+        heads = {child for pid in heads for child in children_of(pid) or ()}  # None: it has ended
+    return below
+
+
 def be_nice(pid: int, nice: int) -> None:
     """Let others go before a process and what it starts: before its session, where Linux shares out CPUs by session.
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from parallelrun_agent.node.proc import process_ids, stat_of
-from parallelrun_core.service.process import become_subreaper
+from parallelrun_core.service.process import become_subreaper, children_of
 from parallelrun_core.service.telemetry import logger
 
 log = logger()
@@ -96,8 +96,8 @@ class Orphans:
 
     def _left_behind(self) -> set[int]:
         # Asked twice, as a child that ends meanwhile can hide another one.
-        children = _own_children()
-        if children is not None and children <= self._workers and children == _own_children():
+        children = children_of(os.getpid())
+        if children is not None and children <= self._workers and children == children_of(os.getpid()):
             return set()
         below = _children()
         orphans: set[int] = set()
@@ -112,18 +112,6 @@ class Orphans:
 def _unwaited_among(pids: Iterable[int]) -> Counter[int]:
     """Return by process how many of its ended children, as far as they are among these, have not been waited for."""
     return Counter(stat.parent for stat in map(stat_of, pids) if stat and stat.has_ended)
-
-
-def _own_children() -> set[int] | None:
-    """Return the children of this process, by all of its threads; None: the kernel doesn't tell, as many don't."""
-    children: set[int] = set()
-    try:
-        for thread in os.listdir("/proc/self/task"):  # noqa: PTH208 - no path is needed
-            with open(f"/proc/self/task/{thread}/children", "rb") as file:
-                children.update(map(int, file.read().split()))
-    except OSError:
-        return None
-    return children
 
 
 def _children() -> defaultdict[int, list[int]]:

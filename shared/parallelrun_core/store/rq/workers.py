@@ -31,7 +31,7 @@ from rq.registry import StartedJobRegistry
 from rq.serializers import JSONSerializer
 from rq.utils import now, utcformat, utcparse
 
-from parallelrun_core.service.process import StopSignal, die_with_parent
+from parallelrun_core.service.process import StopSignal, descendants, die_with_parent
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store.connection import CONNECTION_ERRORS, connect
 from parallelrun_core.store.rq.entries import Entry, EntryKind, queue
@@ -326,13 +326,23 @@ class RqWorkers:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
         while self._idle_since and time.monotonic() < until:
             # Again and again: a worker that is just taking an entry forks a process for it after our first list.
-            entries = {each for each in psutil.Process().children(recursive=True) if each.pid not in self._idle_since}
+            entries = self._entries()
             for process in (*(entries - signalled), *(set(workers) - signalled)):
                 _signal(process, signal.SIGTERM)
                 signalled.add(process)
             self._wait_for_ends(_LIST_AGAIN_S)
         for process in signalled:
             _signal(process, signal.SIGKILL)
+
+    def _entries(self) -> set[psutil.Process]:
+        """Return the processes that run entries, and those below them; psutil looks at each of the machine for that."""
+        below, entries = descendants(), set()
+        if below is None:
+            below = {each.pid for each in psutil.Process().children(recursive=True)}
+        for pid in below - self._idle_since.keys():
+            with suppress(psutil.NoSuchProcess):
+                entries.add(psutil.Process(pid))
+        return entries
 
     def _wait_for_ends(self, most_s: float) -> None:
         """Take note of each worker that ends, for so long, or until all have."""
