@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Self
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 from parallelrun_core.errors import InvalidInput
-from parallelrun_core.hosting.flags import read_flags, read_variables
+from parallelrun_core.hosting.sources import read_flags, read_variables
 from parallelrun_core.service.secret_sources import absolute_place, checked_place
 from parallelrun_core.wire.leasing import LEADER_S, LEASE_S
 

@@ -64,7 +64,7 @@ with contextlib.redirect_stdout(io.StringIO()):
     main(["job", "--help"])
 """)
 
-    assert loaded & {"httpx", "pydantic_settings", "redis", "rich", "yaml"} == set()
+    assert loaded & {"httpx", "redis", "rich", "yaml"} == set()
     light = {"parallelrun_core", "parallelrun_core.figures"}
     assert {name for name in loaded if name.startswith("parallelrun_core")} <= light
 

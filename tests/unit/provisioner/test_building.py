@@ -51,7 +51,7 @@ def test_a_step_of_a_build_may_use_what_a_node_may() -> None:
 def test_an_operator_says_where_the_steps_of_a_build_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PARALLELRUN_DOCKER_BUILD_NETWORK", "builds")
     monkeypatch.setenv("PARALLELRUN_DOCKER_BUILD_CGROUP", "builds.slice")
-    sent = parameters(IMAGE, "tag", "c1", docker(), DockerSettings())
+    sent = parameters(IMAGE, "tag", "c1", docker(), DockerSettings.from_environment())
     assert (sent["networkmode"], sent["cgroupparent"]) == ("builds", "builds.slice")
 
 

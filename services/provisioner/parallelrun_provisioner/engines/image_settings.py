@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
-from pydantic import field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator
 
+from parallelrun_core.hosting.sources import read_variables
 from parallelrun_provisioner.engines.interface import LaunchRefused
 from parallelrun_provisioner.policy.images import is_allowed
 
@@ -24,10 +24,12 @@ class Mount(NamedTuple):
         return "bind" if self.source.startswith("/") else "volume"
 
 
-class ImageSettings(BaseSettings):
+class ImageSettings(BaseModel):
     """The images of nodes; lists have ',' between their entries."""
 
-    model_config = SettingsConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+    prefix: ClassVar[str]
+    """The begin of the variables that say them."""
     mount_words: ClassVar[str]
     """An entry of `volumes`, for messages: what it is called, with examples."""
 
@@ -40,6 +42,11 @@ class ImageSettings(BaseSettings):
     kit: str = ""
     redis_secret: str = ""
     volumes: str = ""
+
+    @classmethod
+    def from_environment(cls) -> Self:
+        """Return what the operator has said. Raises ValueError: a value is wrong."""
+        return cls.model_validate(read_variables(cls, cls.prefix))
 
     @field_validator("volumes")
     @classmethod
@@ -87,7 +94,7 @@ class ImageSettings(BaseSettings):
             )
 
     def _variable(self, field: str) -> str:
-        return f"{self.model_config['env_prefix']}{field}".upper()
+        return f"{self.prefix}{field}".upper()
 
 
 def words(text: str) -> list[str]:

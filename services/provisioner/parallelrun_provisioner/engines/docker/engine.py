@@ -42,7 +42,7 @@ class DockerEngine:
     ) -> None:
         self._compute = compute
         self._surroundings = engine_environment
-        self._settings = settings or DockerSettings()
+        self._settings = settings or DockerSettings.from_environment()
         self._connection = Connection()
         self._fetches = Fetches(self._settings.login(compute.registry))
         self._builds = Builds(compute, self._settings, engine_environment)

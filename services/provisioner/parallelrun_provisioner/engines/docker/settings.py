@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import ClassVar
 
 from pydantic import Field, field_validator
-from pydantic_settings import SettingsConfigDict
 
 from parallelrun_core.code.dockerfile_check import reach_of_registry, registry_host
 from parallelrun_core.service.secret_sources import checked_place
@@ -23,7 +22,7 @@ from parallelrun_provisioner.policy.images import is_allowed
 class DockerSettings(ImageSettings):
     """Settings of the provisioner for the engines `docker` and `swarm`; lists have ',' between their entries."""
 
-    model_config = SettingsConfigDict(env_prefix="PARALLELRUN_DOCKER_")
+    prefix: ClassVar[str] = "PARALLELRUN_DOCKER_"
     mount_words: ClassVar[str] = "volume, such as data:/data or /srv/inputs:/inputs:ro"
 
     builds: bool = False

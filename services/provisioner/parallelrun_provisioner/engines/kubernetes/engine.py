@@ -28,7 +28,7 @@ class KubernetesEngine:
     ) -> None:
         self._compute = compute
         self._around = engine_environment
-        self._settings = settings or KubernetesSettings()
+        self._settings = settings or KubernetesSettings.from_environment()
         self._known: Api | None = None
 
     def plan(self, launch: Launch) -> str:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from pydantic import Field
-from pydantic_settings import SettingsConfigDict
 
 from parallelrun_provisioner.engines.image_settings import ImageSettings
 
@@ -14,7 +13,7 @@ from parallelrun_provisioner.engines.image_settings import ImageSettings
 class KubernetesSettings(ImageSettings):
     """Settings of the provisioner for the engine `kubernetes`; lists have ',' between their entries."""
 
-    model_config = SettingsConfigDict(env_prefix="PARALLELRUN_KUBERNETES_")
+    prefix: ClassVar[str] = "PARALLELRUN_KUBERNETES_"
     mount_words: ClassVar[str] = "claim, such as parallelrun-data:/data or inputs:/inputs:ro"
 
     kubeconfig: Path | None = None

@@ -30,7 +30,7 @@ class SwarmEngine:
     ) -> None:
         self._compute = compute
         self._surroundings = engine_environment
-        self._settings = settings or DockerSettings()
+        self._settings = settings or DockerSettings.from_environment()
         self._connection = Connection()
 
     def plan(self, launch: Launch) -> str:

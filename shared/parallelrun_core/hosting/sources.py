@@ -3,8 +3,7 @@
 The field `lease_seconds` of a model is the variable `PREFIX_LEASE_SECONDS` and the flag `--lease-seconds`. Their values
 are texts, of which the model makes what it wants.
 
-Every service reads its settings when it starts, by argparse alone: pydantic-settings took 6 to 20 ms and 1 MB more in
-each. It reads what one engine's nodes are given (`provisioner/engines`).
+Every service reads its settings when it starts, by argparse alone: a library for this took 6 to 20 ms and 1 MB more.
 """
 
 from __future__ import annotations
