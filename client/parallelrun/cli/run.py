@@ -104,7 +104,7 @@ def _run(reading: Reading, options: RunOptions, template: BegunTemplate | None) 
 
 def _say_what_differs(reading: Reading, nodes: int) -> None:
     """Print what the job asks for that a run on this machine doesn't have."""
-    from parallelrun_core.spec.notify import NOTICE_FIELDS
+    from parallelrun_core.spec.notify import Notified
 
     for path, each in reading.jobs():
         if (count := each.job.instance_count or 0) > nodes:
@@ -112,7 +112,7 @@ def _say_what_differs(reading: Reading, nodes: int) -> None:
             say(
                 f"note: {subject} asks for {count} nodes, and this run has {nodes}; --nodes {count} starts as many here"
             )
-    if any(getattr(reading.spec, name) is not None for name in NOTICE_FIELDS):
+    if any(getattr(reading.spec, name) is not None for name in Notified.model_fields):
         say("note: nobody is notified: the cluster of `parallelrun run` ends with its job; `job create` does notify")
 
 

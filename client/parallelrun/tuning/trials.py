@@ -14,7 +14,7 @@ from parallelrun_core.adviser.trial import Trial
 from parallelrun_core.folder.job_folder import job_folder
 from parallelrun_core.spec import JobSpec, set_field
 from parallelrun_core.spec.fields import Output
-from parallelrun_core.spec.notify import NOTICE_FIELDS
+from parallelrun_core.spec.notify import Notified
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,7 +53,7 @@ def spec_of_trial(spec: JobSpec, processes: int, changes: Mapping[str, str]) -> 
         update={
             "output": "",
             "outputs": {name: Output(type=each.type, file_name=each.file_name) for name, each in spec.outputs.items()},
-            **dict.fromkeys(NOTICE_FIELDS),
+            **dict.fromkeys(Notified.model_fields),
             "resume_from": "",
             "max_concurrency_per_instance": spec.max_concurrency_per_instance or processes,
             **({"instance_count": 1} if spec.instance_count is not None else {}),

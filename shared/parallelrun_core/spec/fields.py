@@ -80,6 +80,17 @@ def checked_path(value: str, *, is_written: bool = False) -> str:
     return supported_path(without_nul(value), is_written=is_written)
 
 
+class Labels(Strict):
+    """The fields of a job, and of a pipeline, that tell people about it."""
+
+    name: JobName = "job"
+    """A label for people."""
+    description: str = Field(default="", max_length=4096)
+    """For people."""
+    tags: dict[str, str] = Field(default_factory=dict)
+    """For people and their tools."""
+
+
 class Input(Strict):
     """A folder, a file, a glob pattern or a table that the job reads."""
 

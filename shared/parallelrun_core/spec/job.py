@@ -22,7 +22,6 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from parallelrun_core.described import Strict
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.names.assets import INCLUDES, stored_code
 from parallelrun_core.names.computes import plain_name
@@ -34,7 +33,7 @@ from parallelrun_core.spec.fields import (
     AnyInput,
     Budget,
     Input,
-    JobName,
+    Labels,
     MiniBatchSize,
     MiniBatchSizeField,
     Output,
@@ -46,7 +45,7 @@ from parallelrun_core.spec.fields import (
     without_nul,
 )
 from parallelrun_core.spec.job_checks import check_consistency, checked_variables, in_order, numbers_as_text
-from parallelrun_core.spec.notify import Notify, plain_notify
+from parallelrun_core.spec.notify import Notified
 from parallelrun_core.spec.problems import JOB_HINTS, problem_of
 from parallelrun_core.spec.secrets import Secret, named_secrets, reference_to, with_secrets
 from parallelrun_core.spec.user_arguments import user_arguments
@@ -59,15 +58,8 @@ MOST_IN_FLIGHT: Final = 1024
 Moved = TypeVar("Moved", Input, Output)
 
 
-class JobSpec(Strict):
+class JobSpec(Notified, Labels):
     """A parallel job."""
-
-    name: JobName = "job"
-    """A label for people."""
-    description: str = Field(default="", max_length=4096)
-    """For people."""
-    tags: dict[str, str] = Field(default_factory=dict)
-    """For people and their tools."""
 
     code: str = Field(default="", max_length=4096)
     """Folder of the entry script; copied when the job is submitted. Left out when the code is sent along as a zip."""
@@ -193,8 +185,6 @@ class JobSpec(Strict):
     """Prefix of the names of metrics in a pipeline; has no effect on a job by itself."""
     push_metrics_to_parent: bool = False
     """Passes metrics to the job of a pipeline; has no effect on a job by itself."""
-    notify: Notify | None = None
-    """The URL that is told when the job has ended: `{url: …, secret: NAME}`; a plain string is short for `{url: …}`."""
     resume_from: str = Field(default="", max_length=128)
     """Id of a job that has ended: its finished mini-batches are taken over, and only the rest is run."""
 
@@ -289,8 +279,6 @@ class JobSpec(Strict):
         return tuple(local_path(without_nul(each), INCLUDES) for each in value)
 
     _compute_by_its_name = field_validator("compute")(plain_name)
-
-    _plain_notify = field_validator("notify", mode="before")(plain_notify)
 
     _no_nul_inside = field_validator("entry_script", "command", "program_arguments")(without_nul)
 

@@ -1,4 +1,4 @@
-"""The field `notify` of a job, the webhook that is called when it has ended, and all fields that say who is told."""
+"""The fields of a job that say who is notified when it has ended, such as a webhook."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ from pydantic import Field, field_validator
 from parallelrun_core.described import Strict
 from parallelrun_core.untrusted.addresses import Reach, is_literal_of
 
-NOTICE_FIELDS: Final = ("notify",)
-"""The fields of a job, and of a pipeline, that say who is told of its end; None: nobody. Trials of `parallelrun tune`
-have none of them, and `parallelrun run` says that it tells nobody."""
 _NAME: Final = r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$"
 _PLAIN: Final = re.compile(r"[!-~]+")
 _URL: Final = re.compile(
@@ -52,6 +49,16 @@ class Notify(Strict):
     _of_the_web = field_validator("url")(checked_url)
 
 
-def plain_notify(value: object) -> object:
-    """The field as a mapping, if it was given as a URL alone."""
-    return {"url": value} if isinstance(value, str) else value
+class Notified(Strict):
+    """The fields of a job, and of a pipeline, that say who is notified of its end; None: nobody.
+
+    Trials of `parallelrun tune` have none of them, and `parallelrun run` says that it notifies nobody.
+    """
+
+    notify: Notify | None = None
+    """The URL that is told when the job has ended: `{url: …, secret: NAME}`; a plain string is short for `{url: …}`."""
+
+    @field_validator("notify", mode="before")
+    @classmethod
+    def _plain_notify(cls, value: object) -> object:
+        return {"url": value} if isinstance(value, str) else value

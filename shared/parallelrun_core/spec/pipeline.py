@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal, Self
 
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.problems import validated
-from parallelrun_core.spec.fields import AnyInput, JobName, Output
+from parallelrun_core.spec.fields import AnyInput, JobName, Labels, Output
 from parallelrun_core.spec.job import JobSpec
 from parallelrun_core.spec.later_inputs import CarriedInput, Deferred, PipelineInput, StepInput, StepName, StepOutput
-from parallelrun_core.spec.notify import Notify, plain_notify
+from parallelrun_core.spec.notify import Notified
 from parallelrun_core.spec.problems import at, problem_of
 
 MAX_TURNS: Final = 1000
@@ -113,16 +113,12 @@ class PipelineOutput(Output):
     """The output of a step that it is; None: no step writes it."""
 
 
-class PipelineSpec(Deferred):
+class PipelineSpec(Notified, Labels, Deferred):
     """A pipeline, with all expressions resolved but the paths of what its steps are going to write."""
 
     type: Literal["pipeline"] = "pipeline"
     name: JobName = "pipeline"
     """A label for people."""
-    description: str = Field(default="", max_length=4096)
-    """For people."""
-    tags: dict[str, str] = Field(default_factory=dict)
-    """For people and their tools."""
     experiment: str = Field(default="", max_length=255)
     """For people: what the job belongs to."""
 
@@ -135,10 +131,6 @@ class PipelineSpec(Deferred):
     """The turns of its only step, the body; null: each step runs once."""
     max_concurrency: int = Field(default=0, ge=0, le=MAX_STEPS)
     """Most steps that run at the same time; 0: as many as can."""
-
-    notify: Notify | None = None
-    """The URL that is told when the pipeline has ended: `{url: …, secret: NAME}`; a plain string is short for `{url:
-    …}`."""
 
     continue_on_step_failure: bool = True
     """After a step has failed, start others that don't need it; otherwise, none. (Reference §2.1: true.)"""
@@ -157,8 +149,6 @@ class PipelineSpec(Deferred):
         if not isinstance(document, dict):
             raise InvalidInput.at("", "a pipeline is a mapping of settings")
         return validated(cls, document, problem_of=problem_of)
-
-    _plain_notify = field_validator("notify", mode="before")(plain_notify)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
