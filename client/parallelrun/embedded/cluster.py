@@ -10,7 +10,7 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
@@ -62,7 +62,7 @@ class Cluster:
         port: of the API, on the loopback interface; 0: any free one.
         may_forget: accept a server at `REDIS_URL` that loses everything when it restarts.
         assets: the root folder of the models that scripts find by name; None: its own.
-        preload: the modules that workers of the first job begin with, with spaces; nodes import them before it comes.
+        preload: the modules that workers of the first job begin with, which nodes import before it comes.
         token: with which requests are made; empty: a new one.
         template: the template of services, if one was begun; it ends with this cluster.
         on_note: called with one line when something unusual happens.
@@ -82,7 +82,7 @@ class Cluster:
         port: int = 0,
         may_forget: bool = False,
         assets: Path | None = None,
-        preload: str = "",
+        preload: Sequence[str] = (),
         token: str = "",
         template: BegunTemplate | None = None,
         on_note: Callable[[str], None] = lambda _: None,
@@ -295,6 +295,8 @@ class Cluster:
         raise ClusterFailed(f"The service {name} {trouble}. The end of {log}:\n{tail_of(log)}")
 
     def _release(self) -> None:
+        if self._template:
+            self._template.close()  # no service was started that would have ended it
         if self._socket_folder:
             self._socket_folder.remove()
         if self._lock:

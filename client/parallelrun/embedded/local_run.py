@@ -217,7 +217,7 @@ class _LocalRun:
             jobs=1 if isinstance(self._places, RunPlaces) else _STEPS_AT_ONCE,
             may_forget=True,  # the folder of its only job is enough to go on
             assets=_own_assets(),
-            preload=preload_of(self._places.spec) if options.nodes == 1 else "",
+            preload=preload_of(self._places.spec) if options.nodes == 1 else (),
             template=template,
             on_note=self._display.note,
         )

@@ -12,14 +12,14 @@ from parallelrun_worker.templates.leading_imports import PACKAGES, leading_impor
 _OF_TABLES: Final = "pandas"
 
 
-def preload_of(spec: JobSpec | PipelineSpec) -> str:
-    """The modules, with spaces; empty: none takes long, or the workers may have a Python or variables of their own."""
+def preload_of(spec: JobSpec | PipelineSpec) -> tuple[str, ...]:
+    """The modules; empty: none takes long, or the workers may have a Python or variables of their own."""
     if not isinstance(spec, JobSpec) or spec.command:
-        return ""
+        return ()
     if spec.environment != Environment() or spec.secrets or spec.environment_variables:
-        return ""
+        return ()
     tables = [_OF_TABLES] if spec.reads_tables else []
-    return " ".join(dict.fromkeys([*tables, *_of_script(spec)]))
+    return tuple(dict.fromkeys([*tables, *_of_script(spec)]))
 
 
 def _of_script(spec: JobSpec) -> list[str]:

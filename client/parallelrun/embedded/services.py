@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -125,14 +125,14 @@ def cluster_services(
     jobs: int = 1,
     may_forget: bool = False,
     assets: Path | None = None,
-    preload: str = "",
+    preload: Sequence[str] = (),
     redis_secrets: Mapping[Role, str] | None = None,
 ) -> list[Service]:
     """API, master, concatenator, and an agent for each node: `node1`, `node2`, …
 
     Args:
         assets: the root folder of the models that scripts find by name; None: that of the cluster.
-        preload: the modules that workers of the first job begin with, with spaces.
+        preload: the modules that workers of the first job begin with.
         redis_secrets: the password of each role on Redis; None: the URL has all that it takes.
     """
     leaders = str(jobs + 1)  # a spare one, ready when another stops answering
@@ -189,7 +189,9 @@ def _api(layout: ClusterLayout, port: int, token: str, environment: Mapping[str,
     )
 
 
-def _agent(layout: ClusterLayout, node: str, slots: int, environment: Mapping[str, str], preload: str) -> Service:
+def _agent(
+    layout: ClusterLayout, node: str, slots: int, environment: Mapping[str, str], preload: Sequence[str]
+) -> Service:
     return _python(
         node,
         "parallelrun_agent.main",
@@ -197,7 +199,7 @@ def _agent(layout: ClusterLayout, node: str, slots: int, environment: Mapping[st
         *("--slots", str(slots)),
         *("--work-dir", str(layout.work / node)),
         *("--grace-seconds", str(_AGENT_GRACE_S)),
-        *(("--preload", preload) if preload else ()),
+        *(("--preload", " ".join(preload)) if preload else ()),
         environment={
             **environment,
             **{name: value for name, value in os.environ.items() if name.startswith(_SECRET)},

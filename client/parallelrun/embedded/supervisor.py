@@ -94,10 +94,9 @@ class Supervisor:
         self._children: dict[str, _Child] = {}
         self._is_killing = False
         self._thread = threading.Thread(target=self._run, name="supervisor", daemon=True)
-        self._thread.start()
 
     def start(self, services: Sequence[Service], meanwhile: Callable[[], object] = lambda: None) -> None:
-        """Start services; returns once each has a process.
+        """Start services, with the first ones the thread that starts them; returns once each has a process.
 
         Args:
             meanwhile: called while they start.
@@ -107,6 +106,8 @@ class Supervisor:
         """
         event = _Start(services)
         self._events.put(event)
+        if self._thread.ident is None:
+            self._thread.start()
         meanwhile()
         while not event.done.wait(_POLL_EVERY_S):
             if not self._thread.is_alive():
@@ -114,13 +115,16 @@ class Supervisor:
 
     def stop(self) -> None:
         """Stop everything in order; kill what takes too long. Returns when that is done; twice does no harm."""
-        self._events.put(_Stop(by_force=False))
-        self._thread.join()
+        self._end(by_force=False)
 
     def kill(self) -> None:
         """Kill everything at once. May be called while another thread, or an interrupted call, waits in `stop`."""
-        self._events.put(_Stop(by_force=True))
-        self._thread.join()
+        self._end(by_force=True)
+
+    def _end(self, *, by_force: bool) -> None:
+        self._events.put(_Stop(by_force=by_force))
+        if self._thread.ident is not None:
+            self._thread.join()
 
     def deaths(self) -> dict[str, int]:
         """Return how often in a row each service has died soon after its start."""
