@@ -13,7 +13,7 @@ from parallelrun_core.answers.mini_batches import MiniBatchInputs
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.fields import Output
-from parallelrun_core.spec.notify import NOTICE_FIELDS
+from parallelrun_core.spec.notify import Notified
 
 INPUT: Final = "mini_batch"
 """The name of the input that stands for the files of the mini-batch."""
@@ -22,7 +22,7 @@ OF_THE_WHOLE_JOB: Final = frozenset({
     "mini_batch_size", "partition_keys", "output", "compute", "instance_count", "max_concurrency_per_instance",
     "priority", "workers_per_gpu", "gpus_per_worker", "budget", "run_max_try", "fail_fast", "error_threshold",
     "mini_batch_error_threshold", "allowed_failed_percent", "speculative_execution", "look_ahead", "nice",
-    "copy_logs_to_parent", "metrics_name_prefix", "push_metrics_to_parent", "resume_from", *NOTICE_FIELDS,
+    "copy_logs_to_parent", "metrics_name_prefix", "push_metrics_to_parent", "resume_from", *Notified.model_fields,
 })  # fmt: skip
 """Fields that mean nothing for one mini-batch on this machine; it has all others, with what the script sees of them and
 what becomes of its rows."""

@@ -21,7 +21,7 @@ from parallelrun_core.mltable.input_plan import InputPlan, load_plans
 from parallelrun_core.mltable.plan import plan_inputs
 from parallelrun_core.retention.marks import check_not_deleted
 from parallelrun_core.spec import Input, JobSpec
-from parallelrun_core.spec.notify import NOTICE_FIELDS
+from parallelrun_core.spec.notify import Notified
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.wire.row_formats import row_format, row_formats
@@ -29,7 +29,7 @@ from parallelrun_core.wire.row_formats import row_format, row_formats
 _POINTER: Final = "/resume_from"
 _MOST: Final = 200
 MAY_DIFFER: Final = frozenset({
-    "name", "description", "tags", *NOTICE_FIELDS, "resume_from",
+    "name", "description", "tags", *Notified.model_fields, "resume_from",
     "code", "additional_includes", "command", "entry_script", "program_arguments", "environment_variables", "secrets",
     "environment", "mini_batch_format", "string_dtype",
     "outputs", "output", "append_row_columns", "append_row_objects", "empty_output",
