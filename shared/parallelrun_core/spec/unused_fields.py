@@ -46,8 +46,8 @@ def _of_rows(spec: JobSpec) -> Iterator[tuple[str, str]]:
         for name in _set(spec, ("append_row_file_name",)):
             yield name, f"the rows go to the file that the output {spec.append_row_to!r} is"
     formats = row_formats()
-    own = formats[row_format(file_name)].options
-    others = dict.fromkeys(name for each in formats.values() for name in each.options if name not in own)
+    row_options = formats[row_format(file_name)].options
+    others = dict.fromkeys(name for each in formats.values() for name in each.options if name not in row_options)
     for name in _set(spec, (*others,)):
         yield name, f"the rows go to {file_name.rpartition('/')[2]!r}, whose format has no such option"
 
