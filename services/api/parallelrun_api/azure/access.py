@@ -12,13 +12,11 @@ from fastapi import APIRouter, Request, Response
 from parallelrun_api.azure import credentials
 from parallelrun_api.azure.answers import FacadeRoute, answer
 from parallelrun_api.azure.auth import AUDIENCES, PREFIX
-from parallelrun_api.azure.facade import Facade, FacadeOf
+from parallelrun_api.azure.facade import READS, Facade, FacadeOf
 from parallelrun_api.azure.facade_assets import SHARED
 from parallelrun_api.people.access import Subject
 from parallelrun_core.errors import InvalidInput, NotFound, Unauthorized
 
-READS: Final = frozenset({"read_run", "resolve_uris", "hand_out_signature", "hand_out_token", "list_compute_nodes"})
-"""Routes that change nothing, though their method is another one than GET."""
 router = APIRouter(prefix=PREFIX, include_in_schema=False, route_class=FacadeRoute)
 
 _DEFAULT: Final = "/.default"
@@ -29,7 +27,7 @@ async def check_access(request: Request, facade: FacadeOf) -> None:
     route = request.scope.get("route")
     path = str(getattr(route, "path", ""))
     subject = await run_sync(_subject, facade, path, dict(request.path_params))
-    is_read = getattr(route, "name", "") in READS
+    is_read = READS in getattr(route, "tags", ())
     await facade.context.access.check(
         request.method, subject, is_read=is_read, makes_own=path.endswith("/batchEndpoints/{name}/jobs")
     )

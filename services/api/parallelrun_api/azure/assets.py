@@ -16,7 +16,7 @@ from parallelrun_api.azure.answers import FacadeRoute, answer, resource
 from parallelrun_api.azure.asset_store import ANONYMOUS, DEFAULT, KINDS, LATEST
 from parallelrun_api.azure.blobs.names import OF_CODE, OF_LOGS, OF_OUTPUTS, OF_VERSIONS, UPLOADS, container_of
 from parallelrun_api.azure.bodies import read_body, read_resource
-from parallelrun_api.azure.facade import WORKSPACE, Facade, FacadeOf, scope_of
+from parallelrun_api.azure.facade import READS, WORKSPACE, Facade, FacadeOf, scope_of
 from parallelrun_api.azure.facade_assets import HASH, FacadeAssets
 from parallelrun_api.azure.ids import without_prefix
 from parallelrun_api.azure.outputs import is_all_artifacts
@@ -105,7 +105,7 @@ async def put_version(kind: str, name: str, version: str, request: Request, faca
     return answer(await run_sync(_shown, facade, scope_of(request), kind, name, version), 201)
 
 
-@router.post(_VERSION + "/startPendingUpload", name="hand_out_signature")
+@router.post(_VERSION + "/startPendingUpload", name="hand_out_signature", tags=[READS])
 async def start_upload(kind: str, name: str, version: str, request: Request, facade: FacadeOf) -> Response:
     """Return where the content of a version is to be uploaded: a container of its own, to read only
     once there is one.

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 from parallelrun_api.azure.answers import FacadeRoute, NotSupported, answer, resource
 from parallelrun_api.azure.bodies import read_body
 from parallelrun_api.azure.documents import seconds_of
-from parallelrun_api.azure.facade import WORKSPACE, Facade, FacadeOf, scope_of
+from parallelrun_api.azure.facade import READS, WORKSPACE, Facade, FacadeOf, scope_of
 from parallelrun_api.azure.workspace import PROVIDED
 
 router = APIRouter(include_in_schema=False, route_class=FacadeRoute)
@@ -44,7 +44,7 @@ def delete_compute(name: str, request: Request, facade: FacadeOf) -> Response:
     return Response(status_code=200)
 
 
-@router.post(WORKSPACE + "/computes/{name}/listNodes", name="list_compute_nodes")
+@router.post(WORKSPACE + "/computes/{name}/listNodes", name="list_compute_nodes", tags=[READS])
 def list_compute_nodes(name: str, request: Request, facade: FacadeOf) -> Response:
     _compute(facade, request, name)
     is_defined = bool(facade.context.computes.all())

@@ -22,6 +22,8 @@ WORKSPACE: Final = (
     PREFIX + "/subscriptions/{subscription}/resourceGroups/{group}"
     "/providers/Microsoft.MachineLearningServices/workspaces/{workspace}"
 )
+READS: Final = "reads"
+"""Tag of routes that change nothing, though their method is another one than GET."""
 _SCOPE: Final = re.compile(
     r"/subscriptions/[^/]+/resourcegroups/[^/]+/providers/microsoft\.machinelearningservices/workspaces/[^/]+",
     re.IGNORECASE,

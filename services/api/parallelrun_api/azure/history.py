@@ -16,7 +16,7 @@ from parallelrun_api.azure.blobs.names import ARTIFACTS, EXECUTION_LOG, OF_LOGS,
 from parallelrun_api.azure.blobs.places import logs_by_name
 from parallelrun_api.azure.bodies import read_body
 from parallelrun_api.azure.children import children_of
-from parallelrun_api.azure.facade import WORKSPACE, Facade, FacadeOf, scope_of
+from parallelrun_api.azure.facade import READS, WORKSPACE, Facade, FacadeOf, scope_of
 from parallelrun_api.azure.job_answers import job_answer, services, status_of
 from parallelrun_api.azure.jobs import change
 from parallelrun_api.azure.outputs import types_of
@@ -85,7 +85,7 @@ def list_services(name: str, request: Request, facade: FacadeOf) -> Response:
     return answer({"instances": instances})
 
 
-@router.post(_HISTORY + "/rundata", name="read_run")
+@router.post(_HISTORY + "/rundata", name="read_run", tags=[READS])
 async def run_data(request: Request, facade: FacadeOf) -> Response:
     """A job, with ids of its outputs."""
     name = _text(await read_body(request), "runId")
@@ -117,7 +117,7 @@ async def change_run(name: str, request: Request, facade: FacadeOf) -> Response:
     return answer(await run_sync(_run, facade, request, await run_sync(_job, facade, name), name))
 
 
-@router.post(_DATA + "/dataversion/batchGetResolvedUris", name="resolve_uris")
+@router.post(_DATA + "/dataversion/batchGetResolvedUris", name="resolve_uris", tags=[READS])
 async def resolve_uris(request: Request, facade: FacadeOf) -> Response:
     """Return where outputs are, in the default datastore."""
     document = await read_body(request)

@@ -14,7 +14,7 @@ from parallelrun_api.azure.auth import BLOBS, PREFIX
 from parallelrun_api.azure.blobs.names import ARTIFACTS, UPLOADS
 from parallelrun_api.azure.bodies import read_resource
 from parallelrun_api.azure.documents import in_snake_case
-from parallelrun_api.azure.facade import WORKSPACE, Facade, FacadeOf, own_url, scope_of
+from parallelrun_api.azure.facade import READS, WORKSPACE, Facade, FacadeOf, own_url, scope_of
 from parallelrun_core.datastores.definition import Datastore
 from parallelrun_core.errors import Conflict, NotFound
 
@@ -145,7 +145,7 @@ def _definition(properties: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if value is not None}
 
 
-@router.post(WORKSPACE + "/datastores/{name}/listSecrets", name="hand_out_signature")
+@router.post(WORKSPACE + "/datastores/{name}/listSecrets", name="hand_out_signature", tags=[READS])
 async def list_secrets(name: str, request: Request, facade: FacadeOf) -> Response:
     """Return what its container can be used with, for some hours: a signature."""
     if name not in BUILT_IN:
