@@ -21,6 +21,10 @@ class SecretUnusable(Exception):
     """A secret isn't there, or isn't safe; says what to do, and nothing of its content."""
 
 
+class SecretUnavailable(SecretUnusable):
+    """A secret can't be had just now, as its source is away, or wants to be asked less often."""
+
+
 class SecretSource(ABC):
     """A source of secrets, by names such as `db/password`: one object in each process (`ProcessSecrets`).
 
@@ -45,6 +49,7 @@ class SecretSource(ABC):
         A source that keeps values goes on with them while it can't ask anew.
 
         Raises:
+            SecretUnavailable: it can't be had just now.
             SecretUnusable: it can't be had.
         """
 

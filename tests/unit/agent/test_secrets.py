@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.workers.secrets import SecretMissing, secret_values
 from parallelrun_core.service.process_secrets import ProcessSecrets
+from parallelrun_core.service.secret_source import SecretUnavailable
 from parallelrun_core.spec.secrets import Secret
 
 
@@ -69,6 +71,11 @@ def test_a_folder_that_others_can_enter_is_not_used(folder: Path) -> None:
 @pytest.mark.parametrize(
     "where, advice", [(None, r"--secrets-dir, .* as below/key\."), (Path("/nowhere/secrets"), "folder of secrets")]
 )
-def test_a_node_without_a_folder_says_so(where: Path | None, advice: str) -> None:
-    with pytest.raises(SecretMissing, match=advice):
+def test_a_node_without_a_folder_says_so(where: Path | None, advice: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SecretMissing, match=advice) as missing:
         values({"KEY": Secret(file="below/key")}, where)
+    assert not missing.value.is_for_now
+    monkeypatch.setattr(ProcessSecrets, "read", Mock(side_effect=SecretUnavailable("ask again in a minute")))
+    with pytest.raises(SecretMissing, match="can't be read on node node-a just now: ask again in a minute") as away:
+        values({"KEY": Secret(file="below/key")}, where)
+    assert away.value.is_for_now

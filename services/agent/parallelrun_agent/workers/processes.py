@@ -35,7 +35,7 @@ from parallelrun_core.errors import CorruptLog
 from parallelrun_core.folder.disk_trouble import is_disk_trouble
 from parallelrun_core.service.pacing import Every
 from parallelrun_core.service.telemetry import logger
-from parallelrun_core.wire.outcome import Failure
+from parallelrun_core.wire.outcome import ErrorCategory, Failure
 from parallelrun_worker import frames
 
 log = logger()
@@ -138,7 +138,8 @@ class WorkerProcesses:
         except SecretMissing as error:
             log.error("secret_missing", job_id=self._plans.job_id, error=str(error))
             with self._events as machine:
-                machine.init_failed("", Failure("INIT_EXCEPTION", str(error)), time.monotonic())
+                category: ErrorCategory = "INIT_DIED" if error.is_for_now else "INIT_EXCEPTION"
+                machine.init_failed("", Failure(category, str(error)), time.monotonic())
             return
         try:
             process = WorkerProcess.start(plan, self._templates.fork if self._templates is not None else None)

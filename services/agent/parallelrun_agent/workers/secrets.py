@@ -6,12 +6,20 @@ from collections.abc import Mapping
 
 from parallelrun_agent.settings import SECRET_PREFIX, AgentSettings
 from parallelrun_core.errors import ParallelRunError
-from parallelrun_core.service.secret_source import MAX_BYTES, SecretSource, SecretUnusable
+from parallelrun_core.service.secret_source import MAX_BYTES, SecretSource, SecretUnavailable, SecretUnusable
 from parallelrun_core.spec.secrets import Secret
 
 
 class SecretMissing(ParallelRunError):
-    """A job refers to a secret that this node doesn't have."""
+    """A job refers to a secret that this node doesn't have, or can't read.
+
+    Args:
+        is_for_now: asked again, it may be there.
+    """
+
+    def __init__(self, message: str, *, is_for_now: bool = False) -> None:
+        super().__init__(message)
+        self.is_for_now = is_for_now
 
 
 def secret_values(secrets: Mapping[str, Secret], settings: AgentSettings, source: SecretSource) -> dict[str, str]:
@@ -39,6 +47,9 @@ def _of_environment(name: str, variable: str, settings: AgentSettings) -> str:
 def _of_file(name: str, file: str, node: str, source: SecretSource) -> str:
     try:
         data = source.read(file)
+    except SecretUnavailable as error:
+        message = f"Secret {name} can't be read on node {node} just now: {error}."
+        raise SecretMissing(message, is_for_now=True) from error
     except SecretUnusable as error:
         raise SecretMissing(f"Secret {name} isn't on node {node}: {error}.") from error
     try:
