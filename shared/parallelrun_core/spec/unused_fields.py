@@ -4,6 +4,7 @@ over in silence.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -32,6 +33,9 @@ def unused_fields(spec: JobSpec) -> Iterator[tuple[str, str]]:
         if spec.fail_fast:
             yield "fail_fast", "a command is a single mini-batch"
         return
+    if not all(map(os.path.isabs, filter(None, spec.environment_variables.get("PYTHONPATH", "").split(os.pathsep)))):
+        reason = "it names a folder below the working folder, of which each worker has its own, and which is empty"
+        yield "environment_variables/PYTHONPATH", reason
     yield from _of_rows(spec)
     yield from _of_data(spec)
 

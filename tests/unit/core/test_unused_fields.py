@@ -29,7 +29,10 @@ def noted(**fields: Any) -> set[str]:
         ({**FILE, "append_row_file_name": "y.txt"}, {"/append_row_file_name"}),
         ({"rank_mini_batch_count": 3, "mini_batch_size": 4}, {"/mini_batch_size"}),
         ({"rank_mini_batch_count": 3, "on_failure": "isolate"}, {"/on_failure"}),
-        ({"mini_batch_format": "arrow"}, {"/mini_batch_format"}),
+        (
+            {"mini_batch_format": "arrow", "environment_variables": {"PYTHONPATH": "/a:lib"}},
+            {"/mini_batch_format", "/environment_variables/PYTHONPATH"},
+        ),
         ({"inputs": {"a": {"path": "/a", "hidden_files": "read"}}}, {"/inputs/a/hidden_files"}),
         (
             {"inputs": {"a": "/a", "m": {"path": "/m", "litter_files": "read"}}, "input_data": ["a"]},
