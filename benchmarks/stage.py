@@ -61,6 +61,7 @@ class Stage:
         parsed = JobSpec.parse({"entry_script": "entry.py", **spec})
         folder = JobFolder(self.home, new_job_id())
         folder.create(JobRecord(job_id=folder.job_id, submitted=1.0, code="-", spec=parsed.model_dump(mode="json")))
+        folder.layout.make_folders()
         registry = Registry(self.redis)
         registry.add_job(folder.job_id, submitted=1.0)
         self.redis.hset(JobKeys(folder.job_id).job, "state", "processing")

@@ -127,8 +127,8 @@ def _fill(root: Path, count: int) -> None:
         at = _START + number * _MINUTE_S
         job_id = job_id_at(at, str(number))
         layout = Layout(jobs_of(root) / job_id)
-        for folder in (*layout.folders, layout.logs / "user" / "stdout" / "node"):
-            folder.mkdir(parents=True)
+        (layout.logs / "user" / "stdout" / "node").mkdir(parents=True)
+        layout.make_folders()
         layout.record.write_bytes(encode(JobRecord(job_id=job_id, submitted=at, code="0" * 64, spec={"name": "year"})))
         result = JobResult(job_id=job_id, state=JobState.COMPLETED, started=at, ended=at, progress=Progress())
         layout.result(0).write_bytes(encode(result))

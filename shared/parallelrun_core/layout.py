@@ -73,9 +73,11 @@ class Layout:
     schemas_of_workers = _Below("schemas")
     """The folder for schemas by workers that can't write to the job's folder."""
 
-    @property
-    def folders(self) -> tuple[Path, ...]:
-        return self.parts, self.journals, self.outputs, self.logs
+    def make_folders(self) -> None:
+        """Create the folders that nodes write into, unless they are there: durable with the next sync of their own."""
+        for each in (self.parts, self.journals):
+            each.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+        self.outputs.mkdir(exist_ok=True)  # the folder around it closes it
 
     def part(self, session: str, process: str) -> Path:
         return self.parts / f"{session}.{process}"

@@ -53,6 +53,7 @@ def build(root: Path) -> None:
     folder = JobFolder(root, JOB)
     name = snapshots.snapshot_folder(code, code_store(root))
     folder.create(JobRecord(job_id=JOB, submitted=1.0, code=name, spec=spec.model_dump(mode="json")))
+    folder.layout.make_folders()
     shutil.rmtree(code)
     manifest = ManifestWriter(folder.path, 1)
     for mini_batch in range(6):

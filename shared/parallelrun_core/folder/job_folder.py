@@ -1,5 +1,9 @@
 """The job folder: the whole truth about one job, on the volume that every node shares.
 
+A job that was accepted has its `job.json`. The folders come with its leader (`Layout.make_folders`), before any node
+works for it, and `logs` and `keys` with what is first put there: each costs an API as much as a tenth of what it does
+for a job.
+
 jobs/<job id>/
     job.json                 what was submitted; written once
     manifest.<term>          the items of every mini-batch                (manifest.py)
@@ -140,7 +144,7 @@ class JobFolder:
             FileExistsError: the job exists already.
         """
         try:
-            _make_folders(self.path)
+            _make_folder(self.path)
             write_once(self.layout.record, encode(record), mode=PRIVATE_FILE)
         finally:
             sync_folder(self.path.parent)  # also when it is there: who made it may have been killed before it did so
@@ -161,8 +165,9 @@ class JobFolder:
         """
         beside = self.path.with_name(f"{_BESIDE}{self.job_id}-{secrets.token_hex(6)}")
         try:
-            _make_folders(beside)
+            _make_folder(beside)
             if take_over is not None:
+                Layout(beside).make_folders()
                 record = msgspec.structs.replace(record, resumed=take_over(beside))
             write_new(Layout(beside).record, encode(record), mode=PRIVATE_FILE)
             sync_folder(beside)
@@ -173,8 +178,10 @@ class JobFolder:
                 if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
                     raise
                 raise FileExistsError(self.path) from error
-        finally:
+        except BaseException:
             shutil.rmtree(beside, ignore_errors=True)
+            raise
+        finally:
             sync_folder(self.path.parent)
         return record
 
@@ -297,10 +304,9 @@ def job_folder(root: Path, job_id: str) -> JobFolder:
     return JobFolder(root, checked_job_id(job_id))
 
 
-def _make_folders(folder: Path) -> None:
-    make_store(folder.parent)
-    layout = Layout(folder)
-    for each in (folder, layout.parts, layout.journals):
-        each.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
-    for each in (layout.outputs, layout.logs):  # the folder around them closes them
-        each.mkdir(exist_ok=True)
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+    except FileNotFoundError:  # the first job
+        make_store(folder.parent)
+        folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)

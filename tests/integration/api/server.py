@@ -228,6 +228,7 @@ class Master:
         folder = JobFolder(self.root, job_id)
         output = ""
         if state == JobState.COMPLETED:
+            folder.layout.make_folders()
             path = Path(folder.output_file(folder.record().job_spec()))
             path.write_bytes(rows)
             output = str(path)

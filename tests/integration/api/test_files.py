@@ -13,6 +13,7 @@ from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.wire.states import JobState
 from tests.integration.api.conftest import Site
 from tests.integration.api.server import ApiServer, Master
+from tests.unit.core.factories import names_in
 
 pytestmark = pytest.mark.integration
 
@@ -54,7 +55,8 @@ TRAVERSALS = [
 @pytest.fixture
 def folder(root: Path, job_id: str) -> JobFolder:
     made = JobFolder(root, job_id)
-    (made.logs / "user").mkdir()
+    made.layout.make_folders()
+    (made.logs / "user").mkdir(parents=True)
     (made.logs / "user" / "a b ü.txt").write_bytes(LINES)
     return made
 
@@ -107,10 +109,10 @@ class TestListing:
         assert {f"{n}.part.gz" for n in range(10_001)} <= set(paths)
         assert api.get(listing, params={"page_token": "none"}).status_code == 422
 
-    def test_nothing_yet(self, api: httpx.Client, job_id: str, folder: JobFolder) -> None:
-        folder.outputs.rmdir()
-
-        assert api.get(f"/v1/jobs/{job_id}/outputs").json()["items"] == []
+    @pytest.mark.parametrize("kind", ["logs", "outputs"])
+    def test_nothing_yet(self, kind: str, api: httpx.Client, root: Path, job_id: str) -> None:
+        assert names_in(JobFolder(root, job_id).path) == ["job.json"]
+        assert api.get(f"/v1/jobs/{job_id}/{kind}").json()["items"] == []
 
 
 class TestReading:

@@ -60,6 +60,7 @@ class Job:
         self.folder.create(
             JobRecord(job_id=self.on_redis.job_id, submitted=1.0, code="c", spec=spec.model_dump(mode="json"))
         )
+        self.folder.layout.make_folders()
         self.schedule(1, term=1)
         (self.folder.parts / "part").write_bytes(rows)
         log = DecisionWriter(self.folder.path, 1)

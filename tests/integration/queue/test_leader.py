@@ -25,6 +25,7 @@ from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
 from parallelrun_master import leadership
 from parallelrun_master.leader import leader as leader_module
+from parallelrun_master.leader.job_context import JobContext
 from parallelrun_master.leader.processing import Processing
 from parallelrun_master.policy.stages import Stage
 from parallelrun_master.publishing import scheduling
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     pass
 
 from tests.integration.queue.job_context import PATIENCE_S, Led, wait_until
+from tests.unit.core.factories import names_in
 
 pytestmark = [
     pytest.mark.integration,
@@ -55,6 +57,30 @@ def test_a_job_is_led_from_its_beginning_to_its_end(led: Callable[..., Led]) -> 
     assert sorted(each.mini_batch for each in read_decisions(job.folder.path)) == list(range(25))
     assert job.on_redis.registry.state(job.on_redis.job_id) is JobState.COMPLETED
     assert job.on_redis.registry.active_jobs() == []
+
+
+def test_what_nodes_write_into_is_durable_before_they_may_begin(
+    led: Callable[..., Led], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, durable, at_start = led(1), set[str](), list[set[str]]()
+    inode, fsync, start = job.folder.path.stat().st_ino, os.fsync, JobContext.start
+
+    def noted_sync(fd: int) -> None:
+        names = names_in(job.folder.path) if os.fstat(fd).st_ino == inode else []
+        fsync(fd)
+        durable.update(names)
+
+    def noted_start(context: JobContext) -> None:
+        at_start.append({*durable})
+        start(context)
+
+    monkeypatch.setattr(os, "fsync", noted_sync)
+    monkeypatch.setattr(JobContext, "start", noted_start)
+    thread = threading.Thread(target=job.work)
+    thread.start()
+    job.leader().run()
+    thread.join(PATIENCE_S)
+    assert {"parts", "journals", "outputs"} <= at_start[0]
 
 
 SLOW: dict[str, tuple[Any, str]] = {

@@ -58,6 +58,7 @@ class Node:
         folder = JobFolder(root, self.on_redis.job_id)
         snapshot = snapshots.snapshot_folder(code, code_store(root))
         folder.create(JobRecord(job_id=folder.job_id, submitted=1.0, code=snapshot, spec=spec.model_dump(mode="json")))
+        folder.layout.make_folders()
         self.on_redis.keys_folder = folder.keys
         self.loop = EventLoop()
         settings = AgentSettings(

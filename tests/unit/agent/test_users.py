@@ -258,6 +258,7 @@ def test_an_existing_output_that_is_closed_to_workers_is_named_in_the_log(
     user = settings.worker_user("job_x")
     folder = JobFolder(place / "root", "job_x")
     folder.create(record)
+    folder.layout.make_folders()
     plans.PlanMaker(folder, record, spec, settings, GpuPool([]), secrets=ProcessSecrets("")).next_plan("session")
     closed = {"job_id": "job_x", "folder": str(place / "closed"), "user": user.uid}
     assert {"output_closed_to_workers": closed} in logged

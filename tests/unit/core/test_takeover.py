@@ -36,6 +36,7 @@ def earlier_job(root: Path, *, closed: bool = True) -> JobFolder:
     """A job with three of six mini-batches done: 0, 2 (at the second attempt of the user) and 5."""
     folder = JobFolder(root, "job_earlier")
     folder.create(record(folder.job_id))
+    folder.layout.make_folders()
     for term in (1, 2):  # its first leader died half-way
         manifest = ManifestWriter(folder.path, term)
         for number in range(3):

@@ -100,6 +100,7 @@ def test_each_job_that_waits_has_all_of_the_log_and_no_link_is_followed(tmp_path
     (tmp_path / "folder" / "logs" / "sys").rmdir()
     (tmp_path / "folder" / "logs" / "sys").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "two" / "logs" / "sys").rmdir()
+    (tmp_path / "two" / "logs").rmdir()
     files = [tmp_path / job / "logs" / "sys" / "image.txt" for job in ("one", "two", "link", "folder", "gone")]
     log = BuildLog()
     log.also_to(files[:1])

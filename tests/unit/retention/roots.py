@@ -42,6 +42,7 @@ class Root:
         job_id = job_id_at(self.now, str(len(self.jobs)))
         folder = JobFolder(self.path, job_id)
         folder.create(JobRecord(job_id=job_id, submitted=self.now, code=code, spec=spec, parent=parent))
+        folder.layout.make_folders()
         (folder.parts / "session.0").write_bytes(b"r" * rows)
         (folder.outputs / "rows.txt").write_bytes(b"r" * rows)
         stdout = folder.logs / "user" / "stdout" / "node" / "0.stdout.txt"

@@ -48,6 +48,8 @@ def recover(
         NewerSchema: a newer release has written into the folder.
         CorruptLog: something is damaged without which the job can't continue.
     """
+    if not folder.has_ended:
+        folder.layout.make_folders()  # durable with the decision log, whose name is synced when it is opened
     queue, reopenings = leadership.queue, folder.reopenings()
     reopening = reopenings[-1] if reopenings else None
     queue.generation = reopening.generation if reopening is not None else 0

@@ -56,6 +56,8 @@ def _append(file: Path, text: str) -> None:
     job = file.parents[2]
     folders, mine = file.relative_to(job).parts[:-1], str(file.relative_to(job))
     with suppress(OSError, ParallelRunError):
+        with suppress(FileExistsError):
+            (job / folders[0]).mkdir()  # a job that waits for its nodes may have no leader yet, who writes there first
         logs = open_beneath(job, folders[0], os.O_RDONLY | os.O_DIRECTORY)
         try:
             with suppress(FileExistsError):
