@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from parallelrun.cli.exit_codes import ExitCode
-from parallelrun.cli.output import FormatOption, OutputFormat, dump, say, show_one, table
+from parallelrun.cli.output import FormatOption, OutputFormat, say, show, show_one, table
 from parallelrun.cli.server import Client, Commands
 
 if TYPE_CHECKING:
-    from parallelrun.models import Sweep
+    from parallelrun.models import ClusterUsage, Sweep
 
 admin = Commands(help="For who runs a cluster.")
 
@@ -34,24 +35,24 @@ _KINDS = {
 @admin.command()
 def usage(client: Client, form: FormatOption = OutputFormat.TABLE) -> None:
     """Show what takes the room. Of the cluster's root folder; and the rules of retention."""
+    measured = client.admin.usage()
+    show(measured, form, names=measured.bytes, lines=_lines_of_usage(measured))
+
+
+def _lines_of_usage(measured: ClusterUsage) -> Iterator[str]:
     from parallelrun_core.answers.retention import rule_in_words
 
-    measured = client.admin.usage()
-    if form is not OutputFormat.TABLE:
-        dump(measured, form)
-        return
-    table(["KIND", "BYTES"], [[_KINDS.get(kind, kind), f"{size:,}"] for kind, size in measured.bytes.items()])
-    print(f"\nfree: {measured.free_bytes:,} of {measured.total_bytes:,} bytes; {measured.jobs:,} jobs\n")
-    table(
-        ["LARGEST JOBS", "BYTES", "ENDED"],
-        [[each.job, f"{each.bytes:,}", each.ended or "runs"] for each in measured.largest],
+    yield from table(
+        ["KIND", "BYTES"], [[_KINDS.get(kind, kind), f"{size:,}"] for kind, size in measured.bytes.items()]
     )
+    yield f"\nfree: {measured.free_bytes:,} of {measured.total_bytes:,} bytes; {measured.jobs:,} jobs\n"
+    largest = [[each.job, f"{each.bytes:,}", each.ended or "runs"] for each in measured.largest]
+    yield from table(["LARGEST JOBS", "BYTES", "ENDED"], largest)
     if measured.rules:
-        rules = (rule_in_words(name, value) for name, value in measured.rules.items() if value)
-        print("\nrules: " + " ".join(rules))
+        yield "\nrules: " + " ".join(rule_in_words(name, value) for name, value in measured.rules.items() if value)
     if (last := measured.last_sweep) is not None:
-        print(f"\nlast sweep, {last.at}:")
-        _show_sweep(last)
+        yield f"\nlast sweep, {last.at}:"
+        yield from _lines_of_sweep(last)
 
 
 @admin.command()
@@ -66,11 +67,8 @@ def prune(
     Jobs that were deleted go, too, though they could still be restored.
     """
     planned = client.admin.prune(dry_run=dry_run)
-    if form is not OutputFormat.TABLE:
-        dump(planned, form)
-        return
-    _show_sweep(planned)
-    if not dry_run:
+    show(planned, form, names=planned.removed, lines=_lines_of_sweep(planned))
+    if form is OutputFormat.TABLE and not dry_run:
         say("a master removes it now; `parallelrun admin usage` shows when it has done so")
 
 
@@ -129,26 +127,24 @@ def verify(root: Root, form: FormatOption = OutputFormat.TABLE) -> None:
     from parallelrun_core.figures import counted
 
     verified = Verification(data_of(root)).run()
-    if form is OutputFormat.TABLE:
-        for finding in verified.findings:
-            print(f"{finding.path}: {finding.problem}")
-        print(
-            f"{counted(verified.documents, 'document')}, {counted(verified.logs, 'log')}, "
-            f"{counted(verified.segments, 'segment')}, {counted(verified.outputs, 'output')}, "
-            f"{counted(verified.snapshots, 'snapshot')}: {len(verified.findings):,} damaged"
-        )
-    else:
-        dump({**asdict(verified), "root": str(verified.root)}, form)
+    kinds = ("document", "log", "segment", "output", "snapshot")
+    counts = ", ".join(counted(getattr(verified, f"{kind}s"), kind) for kind in kinds)
+    lines = [
+        *(f"{each.path}: {each.problem}" for each in verified.findings),
+        f"{counts}: {len(verified.findings):,} damaged",
+    ]
+    facts = {**asdict(verified), "root": str(verified.root)}
+    show(facts, form, names=(each.path for each in verified.findings), lines=lines)
     if verified.findings:
         raise typer.Exit(ExitCode.JOB_FAILED)
 
 
-def _show_sweep(sweep: Sweep) -> None:
+def _lines_of_sweep(sweep: Sweep) -> Iterator[str]:
     verb = "removed" if sweep.is_applied else "would be removed"
     if not sweep.removed:
-        print(f"nothing {verb}")
+        yield f"nothing {verb}"
     else:
-        table(
+        yield from table(
             [verb.upper(), "NUMBER", "BYTES"],
             [
                 [_KINDS.get(kind, kind).strip(), f"{each.count:,}", f"{each.bytes:,}"]
@@ -156,13 +152,13 @@ def _show_sweep(sweep: Sweep) -> None:
             ],
         )
     for job_id, at in sorted(sweep.notices.items()):
-        print(f"{job_id} goes on {at}")
+        yield f"{job_id} goes on {at}"
     for job_id, reason in sorted(sweep.references.items()):
-        print(f"{job_id} stays: {reason} refers to it")
+        yield f"{job_id} stays: {reason} refers to it"
     if sweep.not_removed:
-        print(f"{sweep.not_removed} folders have files of another user, and can't be removed")
+        yield f"{sweep.not_removed} folders have files of another user, and can't be removed"
     if sweep.problem:
-        print(f"a limit can't be kept: {sweep.problem}")
+        yield f"a limit can't be kept: {sweep.problem}"
 
 
 def redis_acl(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from parallelrun.cli.job_files import JobId
-from parallelrun.cli.output import FormatOption, OutputFormat, dump, table
+from parallelrun.cli.output import FormatOption, OutputFormat, show, table
 from parallelrun.cli.server import Client
 
 if TYPE_CHECKING:
@@ -51,22 +51,20 @@ def advise(
     """Say what would make a job faster, cheaper or safer. Says exactly what to change; also while it runs."""
     least_s = seconds_of(min_saving)
     if what_if:
-        _show_curve(client.jobs.what_if(job_id, what_if, price=price), form, is_range=".." in what_if)
+        curve = client.jobs.what_if(job_id, what_if, price=price)
+        values = (str(point.value) for point in curve.points)
+        show(curve, form, names=values, lines=lines_of_curve(curve, is_range=".." in what_if))
     else:
-        _show_advice(client.jobs.advice(job_id, min_saving_s=least_s), form)
+        advice = client.jobs.advice(job_id, min_saving_s=least_s)
+        show(advice, form, names=(each.id for each in advice.findings), lines=_lines_of_advice(advice))
 
 
-def _show_advice(advice: Advice, form: OutputFormat) -> None:
+def _lines_of_advice(advice: Advice) -> Iterator[str]:
     from parallelrun_core.adviser.words import lines_of
 
-    if form is OutputFormat.NAME:
-        print("\n".join(finding.id for finding in advice.findings))
-    elif form is OutputFormat.TABLE:
-        print("\n".join([advice.summary, *([""] if advice.findings else []), *lines_of(advice)]))
-        if not advice.findings and advice.basis is not None and advice.min_saving_s > 1:
-            print("--min-saving 1s tells of smaller savings, too: of a job that was only tried out, perhaps.")
-    else:
-        dump(advice, form)
+    yield from (advice.summary, *([""] if advice.findings else []), *lines_of(advice))
+    if not advice.findings and advice.basis is not None and advice.min_saving_s > 1:
+        yield "--min-saving 1s tells of smaller savings, too: of a job that was only tried out, perhaps."
 
 
 def some_of(points: Sequence[CurvePoint], now: int) -> Sequence[CurvePoint]:
@@ -80,15 +78,9 @@ def some_of(points: Sequence[CurvePoint], now: int) -> Sequence[CurvePoint]:
     return [point for point in points if point.value in nearest or point.value == now]
 
 
-def _show_curve(curve: AdviceCurve, form: OutputFormat, *, is_range: bool) -> None:
+def lines_of_curve(curve: AdviceCurve, *, is_range: bool) -> Iterator[str]:
     from parallelrun_core.figures import duration
 
-    if form is OutputFormat.NAME:
-        print("\n".join(str(point.value) for point in curve.points))
-        return
-    if form is not OutputFormat.TABLE:
-        dump(curve, form)
-        return
     longest = max(point.seconds for point in curve.points) or 1.0
     has_cost = any(point.cost is not None for point in curve.points)
 
@@ -100,8 +92,7 @@ def _show_curve(curve: AdviceCurve, form: OutputFormat, *, is_range: bool) -> No
 
     titles = [curve.setting.upper(), "TIME", "NODE HOURS", *(["COST"] if has_cost else []), ""]
     points = some_of(curve.points, curve.now) if is_range else curve.points
-    table(titles, [row(point) for point in points])
+    yield from table(titles, [row(point) for point in points])
     if len(points) < len(curve.points):
-        print(f"{len(points)} of {len(curve.points)} values; with -o json, all of them.")
-    for note in curve.notes:
-        print(note)
+        yield f"{len(points)} of {len(curve.points)} values; with -o json, all of them."
+    yield from curve.notes

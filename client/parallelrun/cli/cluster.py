@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from parallelrun.cli.job_file_options import Processes
-from parallelrun.cli.output import FormatOption, OutputFormat, dump, say
+from parallelrun.cli.output import FormatOption, OutputFormat, say, show
 
 if TYPE_CHECKING:
     from parallelrun.background.state import BackgroundCluster
@@ -59,10 +59,8 @@ def up(
     else:
         _use_site(site)
         cluster = _start(root, port=port, nodes=nodes, processes=processes, listen=listen)
-    if form in (OutputFormat.JSON, OutputFormat.YAML):  # without its token
-        dump({"url": cluster.url, "folder": cluster.home, "pid": cluster.pid, "started": cluster.started}, form)
-    else:
-        print(cluster.url)
+    facts = {"url": cluster.url, "folder": cluster.home, "pid": cluster.pid, "started": cluster.started}  # no token
+    show(facts, form, lines=(cluster.url,))
     _say_what_is_next(cluster)
 
 

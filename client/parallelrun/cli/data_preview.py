@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from parallelrun.cli.exit_codes import ExitCode
-from parallelrun.cli.output import FormatOption, OutputFormat, dump
+from parallelrun.cli.output import FormatOption, OutputFormat, show
 from parallelrun.cli.server import Commands
 from parallelrun.progress.text import clean
 
@@ -57,12 +57,7 @@ def preview_command(
     else:
         specs = [spec_for(source, _step(read))]
     previews = [each for spec in specs for each in preview(spec, rows, guesses=not is_job)]
-    if form in (OutputFormat.JSON, OutputFormat.YAML):
-        dump(previews, form)
-    else:
-        for each in previews:
-            for line in _lines(each):
-                print(clean(line, most=2000))
+    show(previews, form, lines=(clean(line, most=2000) for each in previews for line in _lines(each)))
     raise typer.Exit(ExitCode.USAGE if any(each.errors for each in previews) else ExitCode.OK)
 
 

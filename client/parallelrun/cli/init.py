@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from parallelrun.cli.data_preview import in_one_line, spec_for
-from parallelrun.cli.output import FormatOption, OutputFormat, dump, say
+from parallelrun.cli.output import FormatOption, OutputFormat, say, show
 from parallelrun.starter.kinds import kind_names
 from parallelrun.starter.plan import Answers, Result, SampleData, files_of
 
@@ -57,10 +57,7 @@ def init(
     else:
         files, script = _of_answers(folder, data=data, where=where, result=result)
     written = [str(path) for path in write_new(folder, files)]
-    if form in (OutputFormat.JSON, OutputFormat.YAML):
-        dump({"files": written}, form)
-    else:
-        print("\n".join(written))
+    show({"files": written}, form, lines=written)
     _say_what_is_next(folder, script, files)
 
 

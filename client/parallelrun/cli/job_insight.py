@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from parallelrun.cli.completion import one_of
 from parallelrun.cli.job_files import JobId
-from parallelrun.cli.output import FormatOption, OutputFormat, dump, say, show_list, table
+from parallelrun.cli.output import FormatOption, OutputFormat, say, show, show_list, table
 from parallelrun.cli.server import Client
 from parallelrun.progress.text import clean
 
@@ -35,14 +36,9 @@ def stacks(
 ) -> None:
     """Show in which line each worker of a running job is. Also one that hangs; the job is not disturbed."""
     answer = client.jobs.stacks(job_id, node=node, process=worker)
-    if form is OutputFormat.NAME:
-        print(*(f"{each.node}/{one.process}" for each in answer.nodes for one in each.workers), sep="\n")
-    elif form is OutputFormat.TABLE:
-        for each in answer.nodes:
-            for line in _lines(each):
-                print(clean(line, most=1000))
-    else:
-        dump(answer, form)
+    workers = (f"{each.node}/{one.process}" for each in answer.nodes for one in each.workers)
+    lines = (clean(line, most=1000) for each in answer.nodes for line in _lines(each))
+    show(answer, form, names=workers, lines=lines)
     for name in answer.silent:
         say(f"node {name} has not answered: see `parallelrun node list`", is_alarming=True)
     if answer.silent:
@@ -121,20 +117,16 @@ def explain(
     """Say why a job or a mini-batch doesn't run. Each condition is listed, with what to do about the first one that
     isn't met."""
     explanation = client.jobs.explain(job_id, mini_batch=mini_batch)
-    if form is OutputFormat.NAME:
-        print(*(each.name for each in explanation.conditions if each.state != "met"), sep="\n")
-    elif form is OutputFormat.TABLE:
-        _show(explanation)
-    else:
-        dump(explanation, form)
+    unmet = (each.name for each in explanation.conditions if each.state != "met")
+    show(explanation, form, names=unmet, lines=_lines_of_explanation(explanation))
 
 
-def _show(explanation: Explanation) -> None:
+def _lines_of_explanation(explanation: Explanation) -> Iterator[str]:
     subject = explanation.job if explanation.mini_batch is None else f"mini-batch {explanation.mini_batch}"
-    print(clean(f"{subject}: {explanation.answer}"))
+    yield clean(f"{subject}: {explanation.answer}")
     if explanation.advice:
-        print(clean(f"what to do: {explanation.advice}"))
+        yield clean(f"what to do: {explanation.advice}")
     if explanation.conditions:
-        print()
+        yield ""
         rows = [[each.name, _MARKS.get(each.state, each.state), each.text] for each in explanation.conditions]
-        table(["CONDITION", "STATE", "WHY"], rows)
+        yield from table(["CONDITION", "STATE", "WHY"], rows)

@@ -14,7 +14,7 @@ from parallelrun.cli import completion
 from parallelrun.cli.exit_codes import ExitCode, of_state
 from parallelrun.cli.job_files import JobId
 from parallelrun.cli.job_follow import say_end_of
-from parallelrun.cli.output import FormatOption, OutputFormat, dump, say
+from parallelrun.cli.output import FormatOption, OutputFormat, say, show
 from parallelrun.cli.server import Client
 from parallelrun_core.figures import clock
 
@@ -58,13 +58,11 @@ def top(
     is_live = sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not once and form is OutputFormat.TABLE
     if is_live:
         raise typer.Exit(_watch(client, job))
-    if form is OutputFormat.NAME:
-        print(job.id)
-    elif form is OutputFormat.TABLE:
+    if form is OutputFormat.TABLE:
         console = Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH, highlight=False, soft_wrap=False)
         console.print(_drawn(take(client, job), _PLAIN_HEIGHT))
     else:
-        dump(take(client, job), form)
+        show(take(client, job), form, lines=(job.id,))
 
 
 def open_page(

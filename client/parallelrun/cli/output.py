@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from operator import attrgetter
@@ -33,6 +33,22 @@ Column = str | tuple[str, Callable[[Any], object]]
 LimitOption = Annotated[int | None, typer.Option(min=1, help="The maximum number.", show_default="all")]
 
 
+def show(data: object, form: OutputFormat, *, lines: Iterable[str], names: Iterable[str] | None = None) -> None:
+    """Print something in the form that is asked for.
+
+    Args:
+        data: for programs, plain or in structs.
+        lines: for people.
+        names: what it is called, line by line; None: as for people.
+    """
+    if form in (OutputFormat.JSON, OutputFormat.YAML):
+        dump(data, form)
+        return
+    for line in lines if names is None or form is OutputFormat.TABLE else names:
+        print(line)
+    sys.stdout.flush()
+
+
 def show_list(
     rows: Iterable[msgspec.Struct],
     form: OutputFormat,
@@ -43,43 +59,29 @@ def show_list(
     """Print several objects: names and tables line by line, the other forms as one list."""
     from parallelrun_core.untrusted.sanitize import visible
 
-    if form is OutputFormat.NAME:
-        for row in rows:
-            print(visible(name(row), lines=False))
-    elif form is OutputFormat.TABLE:
-        pairs = [
-            (each.replace("_", " ").upper(), attrgetter(each)) if isinstance(each, str) else each for each in columns
-        ]
-        table(
-            [title for title, _ in pairs],
-            [["" if (value := get(row)) is None else str(value) for _, get in pairs] for row in rows],
-        )
-    else:
-        dump(list(rows), form)
+    pairs = [(each.replace("_", " ").upper(), attrgetter(each)) if isinstance(each, str) else each for each in columns]
+    titles, getters = zip(*pairs, strict=True)
+    names = (visible(name(row), lines=False) for row in rows)
+    if form is not OutputFormat.NAME:
+        rows = list(rows)
+    cells = (["" if (value := get(row)) is None else str(value) for get in getters] for row in rows)
+    show(rows, form, names=names, lines=table(titles, cells))
 
 
 def show_one(thing: msgspec.Struct, form: OutputFormat, *, name: str, lines: Sequence[tuple[str, object]]) -> None:
     """Print one object; as a table, that is a line for each of its fields."""
-    if form is OutputFormat.NAME:
-        print(name)
-    elif form is OutputFormat.TABLE:
-        width = max(len(title) for title, _ in lines) + 1
-        for title, value in lines:
-            if value not in (None, ""):
-                text = clean(str(value), lines=True, most=100_000).replace("\n", "\n" + " " * (width + 1))
-                print(f"{title + ':':<{width}} {text}")
-    else:
-        dump(thing, form)
+    width = max(len(title) for title, _ in lines) + 1
+
+    def shown(value: object) -> str:
+        return clean(str(value), lines=True, most=100_000).replace("\n", "\n" + " " * (width + 1))
+
+    texts = (f"{title + ':':<{width}} {shown(value)}" for title, value in lines if value not in (None, ""))
+    show(thing, form, names=(name,), lines=texts)
 
 
 def show_change(thing: msgspec.Struct, form: OutputFormat, *, name: str, text: str = "") -> None:
     """Print what a command has made or changed: as `list` and `show` do, or for people in one short line."""
-    if form is OutputFormat.TABLE:
-        print(text or name, flush=True)
-    elif form is OutputFormat.NAME:
-        print(name, flush=True)
-    else:
-        dump(thing, form)
+    show(thing, form, names=(name,), lines=(text or name,))
 
 
 def dump(data: object, form: OutputFormat) -> None:
@@ -96,12 +98,12 @@ def dump(data: object, form: OutputFormat) -> None:
         sys.stdout.write(visible(text) if sys.stdout.isatty() else text)
 
 
-def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print columns that are as narrow as possible and have no frame: easy to read, cut and grep."""
+def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield columns line by line, as narrow as possible and without a frame: easy to read, cut and grep."""
     cells = [list(titles), *([clean(cell, most=1000) for cell in row] for row in rows)]
     widths = [max(len(row[index]) for row in cells) for index in range(len(titles))]
     for row in cells:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
 def say_notes(notes: Iterable[object]) -> None:

@@ -11,7 +11,7 @@ import typer
 
 from parallelrun.cli.advise import seconds_of
 from parallelrun.cli.job_file_options import Assignments, InputPlaces, JobFile, read_with_options
-from parallelrun.cli.output import FormatOption, OutputFormat, dump, say, say_notes
+from parallelrun.cli.output import FormatOption, OutputFormat, say, say_notes, show
 from parallelrun.cli.server import Token, Url, connect
 from parallelrun.progress.text import size
 
@@ -60,15 +60,16 @@ def plan_command(
         path: _planned(each, workers or each.job.max_concurrency_per_instance or slots, disks, trial_s)
         for path, each in reading.jobs()
     }
-    if form in (OutputFormat.JSON, OutputFormat.YAML):
-        answers = {path: plan and plan.as_dict(tried) for path, (plan, tried) in plans.items()}
-        dump({"steps": answers} if reading.pipeline else answers[""], form)
-        return
-    for (path, each), (plan, tried) in zip(reading.jobs(), plans.values(), strict=True):
-        if path:
-            print(f"step {path}:")
+    answers = {path: plan and plan.as_dict(tried) for path, (plan, tried) in plans.items()}
+    show({"steps": answers} if reading.pipeline else answers[""], form, lines=_lines_of_all(reading, plans))
+
+
+def _lines_of_all(reading: Reading, plans: Mapping[str, tuple[JobPlan | None, Trial | None]]) -> Iterator[str]:
+    for path, each in reading.jobs():
+        plan, tried = plans[path]
+        yield from [f"step {path}:"] if path else []
         for line in _lines(plan, tried) if plan else [_unplanned(each.job)]:
-            print(f"  {line}" if path else line)
+            yield f"  {line}" if path else line
 
 
 def _planned(

@@ -11,9 +11,11 @@ import typer
 
 from parallelrun.cli.exit_codes import ExitCode, StrictOption, Terminated, of_job
 from parallelrun.cli.job_file_options import Assignments, InputPlaces, JobFile, Processes, read_with_options
-from parallelrun.cli.output import OutputFormat, dump, say, say_notes, say_summary
+from parallelrun.cli.output import OutputFormat, say, say_notes, say_summary, show
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from parallelrun.embedded.begun_template import BegunTemplate
     from parallelrun.embedded.local_run import RunEnd, RunOptions, RunResult
     from parallelrun.models import Job
@@ -78,7 +80,8 @@ def run_command(
         limits=limits or (),
     )
     end = _run(reading, options, context.obj)
-    _print_places(end.result, form)
+    result = end.result
+    show(_data(result), form, names=(result.job.id,), lines=_places(result))
     raise typer.Exit(_exit_code(end, strict=strict))
 
 
@@ -140,29 +143,23 @@ def _code_of_what_failed(job: Job, reading: Reading) -> str:
     return codes.get(failed, "")
 
 
-def _print_places(result: RunResult, form: OutputFormat) -> None:
-    """Print on stdout where everything is; for programs, the job as well."""
+def _places(result: RunResult) -> Iterator[str]:
+    """Yield where everything is, in lines."""
     from parallelrun_core.untrusted.sanitize import visible
 
-    if form in (OutputFormat.JSON, OutputFormat.YAML):
-        _dump(result, form)
-        return
-    if form is OutputFormat.NAME:
-        print(result.job.id)
-        return
     if rows := result.output or result.output_url:
-        print(visible(f"output: {rows}", lines=False))
+        yield visible(f"output: {rows}", lines=False)
     for name, path in {**result.outputs, **result.output_urls}.items():
-        print(visible(f"output {name}: {path}", lines=False))
+        yield visible(f"output {name}: {path}", lines=False)
     for asset in result.registered:
-        print(visible(f"registered: {asset}", lines=False))
+        yield visible(f"registered: {asset}", lines=False)
     if result.logs:
-        print(visible(f"logs: {result.logs}", lines=False))
+        yield visible(f"logs: {result.logs}", lines=False)
 
 
-def _dump(result: RunResult, form: OutputFormat) -> None:
+def _data(result: RunResult) -> dict[str, object]:
     outputs = {**result.outputs, **result.output_urls}
-    data = {
+    return {
         "job": result.job,
         "output": str(result.output or result.output_url) or None,
         "outputs": {name: str(place) for name, place in outputs.items()},
@@ -170,7 +167,6 @@ def _dump(result: RunResult, form: OutputFormat) -> None:
         "logs": str(result.logs) if result.logs else None,
         "working_data": str(result.working_data) if result.working_data else None,
     }
-    dump(data, form)
 
 
 def _exit_code(end: RunEnd, *, strict: bool) -> ExitCode:

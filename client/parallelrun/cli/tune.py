@@ -8,9 +8,11 @@ import typer
 
 from parallelrun.cli.advise import seconds_of
 from parallelrun.cli.job_file_options import Assignments, InputPlaces, JobFile, read_with_options
-from parallelrun.cli.output import FormatOption, OutputFormat, dump, say, say_notes, table
+from parallelrun.cli.output import FormatOption, OutputFormat, say, say_notes, show, table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from parallelrun.tuning.trials import Tried
     from parallelrun.tuning.tuning import Tuned
 
@@ -46,22 +48,17 @@ def tune_command(
         on_note=say,
         on_trial=lambda each: say(f"tried {_settings(each)}"),
     )
-    _show(tuned, target, form)
+    settings = (f"{name}={value}" for name, value in tuned.changes.items())
+    show(_data(tuned), form, names=settings, lines=_lines(tuned, target))
 
 
 def _settings(tried: Tried) -> str:
     return " ".join(f"{name}={value}" for name, value in tried.changes.items()) or "the job as it is"
 
 
-def _show(tuned: Tuned, target: str, form: OutputFormat) -> None:
+def _lines(tuned: Tuned, target: str) -> Iterator[str]:
     from parallelrun_core.figures import duration
 
-    if form is OutputFormat.NAME:
-        print("\n".join(f"{name}={value}" for name, value in tuned.changes.items()))
-        return
-    if form is not OutputFormat.TABLE:
-        dump(_data(tuned), form)
-        return
     rows = [
         [
             _settings(each) + (" *" if each is tuned.best else ""),
@@ -72,16 +69,16 @@ def _show(tuned: Tuned, target: str, form: OutputFormat) -> None:
         ]
         for each in tuned.tried
     ]
-    table(["TRIED", "MINI-BATCHES", "MEDIAN", "PROCESSES", "ON ONE NODE"], rows)
-    print()
+    yield from table(["TRIED", "MINI-BATCHES", "MEDIAN", "PROCESSES", "ON ONE NODE"], rows)
+    yield ""
     if tuned.nodes is None:
-        print(f"No number of nodes makes it end within {target}: at best, it takes {duration(tuned.seconds)}.")
+        yield f"No number of nodes makes it end within {target}: at best, it takes {duration(tuned.seconds)}."
     else:
         nodes = f"{tuned.nodes:,} node{'s' if tuned.nodes > 1 else ''} like this machine"
-        print(f"On {nodes}, the job would take {duration(tuned.seconds)}.")
+        yield f"On {nodes}, the job would take {duration(tuned.seconds)}."
     if not tuned.best.is_listed:
-        print("Not all of the input was listed when the trials ended, so it takes longer than that.")
-    print(" ".join(f"--set {name}={value}" for name, value in tuned.changes.items()) or "Nothing to change.")
+        yield "Not all of the input was listed when the trials ended, so it takes longer than that."
+    yield " ".join(f"--set {name}={value}" for name, value in tuned.changes.items()) or "Nothing to change."
 
 
 def _data(tuned: Tuned) -> dict[str, object]:
