@@ -15,7 +15,8 @@ from typing import Any
 
 from parallelrun.embedded.local_run import RunOptions, RunResult, run_here
 from parallelrun.job_file.reading import Document, read_spec
-from parallelrun.progress.display import Silent, display_on
+from parallelrun.progress.display import Display
+from parallelrun.progress.plain import display_on
 from parallelrun.resources.names import own_names
 from parallelrun_core.spec import JobSpec, PipelineSpec
 
@@ -64,6 +65,6 @@ def run(
             limits=limits,
         ),
         resume_option=lambda folder: f"resume_from={str(folder)!r}",
-        display=display_on(sys.stderr, title=reading.spec.name) if progress else Silent(),
+        display=display_on(sys.stderr, title=reading.spec.name) if progress else Display(),
     )
     return end.completed()

@@ -60,7 +60,7 @@ def replay(
     from parallelrun.embedded.local_run import RunOptions, run_here
     from parallelrun.job_file.reading import read_spec
     from parallelrun.job_file.replay import replay_of
-    from parallelrun.progress.display import display_on
+    from parallelrun.progress.plain import display_on
 
     document = client.jobs.document(job_id)
     inputs = client.jobs.inputs_of(job_id, mini_batch)

@@ -88,7 +88,7 @@ def run_command(
 def _run(reading: Reading, options: RunOptions, template: BegunTemplate | None) -> RunEnd:
     """Run a job while its progress is shown, and say how it has ended."""
     from parallelrun.embedded.local_run import run_here
-    from parallelrun.progress.display import display_on
+    from parallelrun.progress.plain import display_on
 
     try:
         return run_here(

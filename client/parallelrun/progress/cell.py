@@ -5,16 +5,15 @@ from __future__ import annotations
 import secrets
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final, Self
 
-from parallelrun.progress.text import MAY_WAIT, describe, waiting_words
+from parallelrun.progress.display import Display
+from parallelrun.progress.text import describe, waiting_words
 from parallelrun.progress.widget import drawn, drawn_job, text_of
-from parallelrun_core.answers.jobs import Job, PipelineStep
-from parallelrun_core.answers.waiting import Waiting
+from parallelrun_core.answers.jobs import Job
 from parallelrun_core.wire.pace import Speed
-from parallelrun_core.wire.progress import Progress
 
 _EVERY_S: Final = 0.5
 
@@ -38,16 +37,9 @@ class Cell:
         now = time.monotonic()
         self._speed.add(now, job.progress)
         if self._is_due(now, at_once=job.has_ended):
-            rates = {} if job.has_ended else self.rates(now, job.progress)
+            per_s, left_s = self._speed.items_per_s(now), self._speed.left_s(now, job.progress)
+            rates = {} if job.has_ended else {"items_per_s": per_s, "left_s": left_s}
             self.draw(drawn_job(job, **rates), text_of(job))
-
-    def add(self, now: float, progress: Progress) -> None:
-        """Note the counts, for the speed."""
-        self._speed.add(now, progress)
-
-    def rates(self, now: float, progress: Progress) -> dict[str, float | None]:
-        """Return how fast it is, and how long it will take."""
-        return {"items_per_s": self._speed.items_per_s(now), "left_s": self._speed.left_s(now, progress)}
 
     def draw(self, html: str, text: str) -> None:
         """Show this in place of what is there. A front end that has gone away is no reason to end the job."""
@@ -63,52 +55,36 @@ class Cell:
         return True
 
 
-class NotebookDisplay:
+class NotebookDisplay(Display):
     """Shows the progress of a job below a cell, as others do on a terminal."""
 
     def __init__(self, *, title: str) -> None:
+        super().__init__()
         self._title = title
         self._cell = Cell()
-        self._state, self._progress = "starting", Progress()
-        self._steps: Sequence[PipelineStep] = ()
-        self._waiting: Waiting | None = None
         self._notes: list[str] = []
         self._drawn_at = float("-inf")
 
-    def update(self, state: str, progress: Progress) -> None:
-        self._cell.add(time.monotonic(), progress)
-        is_new = state != self._state
-        self._state, self._progress = state, progress
-        if progress.running or state not in MAY_WAIT:
-            self._waiting = None
-        self._draw(at_once=is_new)
-
-    def waiting(self, waiting: Waiting | None) -> None:
-        self._waiting = waiting
-        self._draw(at_once=True)
-
-    def steps(self, state: str, steps: Sequence[PipelineStep]) -> None:
-        self._state, self._steps = state, steps
-        self._draw()
-
     def note(self, text: str) -> None:
-        self._notes.append(text)
-        self._draw(at_once=True)
+        with self._lock:
+            self._notes.append(text)
+            self._draw(time.monotonic())
 
     def __enter__(self) -> Self:
-        self._draw(at_once=True)
+        self._draw(time.monotonic())
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._draw(at_once=True)
+        self._draw(time.monotonic())
 
-    def _draw(self, *, at_once: bool = False) -> None:
+    def _changed(self, *, at_once: bool, is_other: bool) -> None:
         now = time.monotonic()
-        if not at_once and now - self._drawn_at < _EVERY_S:
-            return
+        if at_once or now - self._drawn_at >= _EVERY_S:
+            self._draw(now)
+
+    def _draw(self, now: float) -> None:
         self._drawn_at = now
-        rates = self._cell.rates(now, self._progress)
-        words = waiting_words(self._waiting)
+        rates, words = self._rates(now), waiting_words(self._waiting)
         notes = [*self._notes, words] if words else self._notes
         html = drawn(self._title, self._state, self._progress, **rates, steps=self._steps, notes=notes)
         self._cell.draw(html, f"{self._title}: {describe(self._state, self._progress, **rates)}")

@@ -1,12 +1,14 @@
-"""Displays of a job's progress: what each can do, and which one fits a stream."""
+"""What all displays of a job's progress know."""
 
 from __future__ import annotations
 
-import os
-import sys
+import threading
+import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, Self, TextIO
+from typing import TYPE_CHECKING, Self
 
+from parallelrun.progress.text import MAY_WAIT
+from parallelrun_core.wire.pace import Speed
 from parallelrun_core.wire.progress import Progress
 
 if TYPE_CHECKING:
@@ -14,58 +16,59 @@ if TYPE_CHECKING:
     from parallelrun_core.answers.waiting import Waiting
 
 
-class Display(Protocol):
-    """Shows one job. Use it in a `with` statement; its methods never raise."""
+class Display:
+    """Knows how one job stands, and shows nothing: each kind of display says how.
+
+    Use it in a `with` statement; its methods never raise. Safe to share between threads.
+    """
+
+    def __init__(self, state: str = "starting") -> None:
+        self._lock = threading.Condition()
+        self._speed = Speed()
+        self._state, self._progress = state, Progress()
+        self._waiting: Waiting | None = None
+        self._steps: Sequence[PipelineStep] = ()
 
     def update(self, state: str, progress: Progress) -> None:
         """Show this from now on."""
+        with self._lock:
+            self._speed.add(time.monotonic(), progress)
+            is_new, is_changed = state != self._state, progress != self._progress
+            self._state, self._progress = state, progress
+            if progress.running or state not in MAY_WAIT:
+                self._waiting = None
+            self._changed(at_once=is_new, is_other=is_new or is_changed)
 
     def waiting(self, waiting: Waiting | None) -> None:
-        """Show what the job waits for from now on; None: nothing."""
+        """Show what the job waits for from now on: at once if that is another thing than before; None: nothing."""
+        with self._lock:
+            is_new = waiting is not None and (self._waiting is None or self._waiting.condition != waiting.condition)
+            self._waiting = waiting
+            self._changed(at_once=is_new, is_other=is_new)
 
     def steps(self, state: str, steps: Sequence[PipelineStep]) -> None:
         """Show these steps of a pipeline from now on."""
+        with self._lock:
+            is_other = (state, [*steps]) != (self._state, [*self._steps])
+            self._state, self._steps = state, steps
+            self._changed(at_once=False, is_other=is_other)
 
     def note(self, text: str) -> None:
         """Show a message that stays."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *exc: object) -> None: ...
-
-
-class Silent:
-    """Shows nothing."""
-
-    def update(self, state: str, progress: Progress) -> None:
-        """Nothing is shown."""
-
-    def waiting(self, waiting: Waiting | None) -> None:
-        """Nothing is shown."""
-
-    def steps(self, state: str, steps: Sequence[PipelineStep]) -> None:
-        """Nothing is shown."""
-
-    def note(self, text: str) -> None:
-        """Nothing is shown."""
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None: ...
 
+    def _changed(self, *, at_once: bool, is_other: bool) -> None:
+        """Called with the lock whenever something was told.
 
-def display_on(stream: TextIO, *, title: str) -> Display:
-    """A live display when the stream is a terminal or this is a notebook, plain lines otherwise."""
-    if stream.isatty() and os.environ.get("TERM") != "dumb":
-        from parallelrun.progress.live import LiveDisplay
+        Args:
+            at_once: it is to be shown now, and not when others are.
+            is_other: it is another thing than before.
+        """
 
-        return LiveDisplay(stream, title=title)
-    if "IPython" in sys.modules:
-        from parallelrun.progress.cell import NotebookDisplay, is_in_notebook
-
-        if is_in_notebook():
-            return NotebookDisplay(title=title)
-    from parallelrun.progress.plain import PlainDisplay
-
-    return PlainDisplay(stream)
+    def _rates(self, now: float) -> dict[str, float | None]:
+        """Return how fast the job is, and how long it will take."""
+        return {"items_per_s": self._speed.items_per_s(now), "left_s": self._speed.left_s(now, self._progress)}

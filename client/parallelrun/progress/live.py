@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -14,9 +13,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from parallelrun.progress.display import Display
 from parallelrun.progress.steps import describe_running, describe_step, most_urgent
 from parallelrun.progress.text import (
-    MAY_WAIT,
     clean,
     counts,
     describe,
@@ -26,31 +25,24 @@ from parallelrun.progress.text import (
     waiting_words,
 )
 from parallelrun_core.figures import clock
-from parallelrun_core.wire.pace import Speed
 from parallelrun_core.wire.progress import Progress
 
 if TYPE_CHECKING:
     from parallelrun_core.answers.jobs import PipelineStep
-    from parallelrun_core.answers.waiting import Waiting
 
 _MOST_STEPS: Final = 20
 _STYLES: Final = {"failed": "red", "canceled": "red", "waiting": "dim", "skipped": "dim"}
 _REDRAWN_PER_S: Final = 4
 
 
-class LiveDisplay:
+class LiveDisplay(Display):
     """Draws on a terminal. Its clock keeps running, so a stalled job does not look like a stalled display."""
 
     def __init__(self, stream: TextIO, *, title: str) -> None:
+        super().__init__()
         self._console = Console(file=cast(IO[str], _ClosableStream(stream)), highlight=False, markup=False, emoji=False)
         self._title = clean(title)
         self._began = time.monotonic()
-        self._lock = threading.Lock()
-        self._speed = Speed()
-        self._state = "starting"
-        self._progress = Progress()
-        self._waiting: Waiting | None = None
-        self._steps: Sequence[PipelineStep] = ()
         self._live = Live(
             get_renderable=self._draw,
             console=self._console,
@@ -59,21 +51,6 @@ class LiveDisplay:
             redirect_stderr=False,
             transient=True,
         )
-
-    def update(self, state: str, progress: Progress) -> None:
-        with self._lock:
-            self._speed.add(time.monotonic(), progress)
-            self._state, self._progress = state, progress
-            if progress.running or state not in MAY_WAIT:
-                self._waiting = None
-
-    def waiting(self, waiting: Waiting | None) -> None:
-        with self._lock:
-            self._waiting = waiting
-
-    def steps(self, state: str, steps: Sequence[PipelineStep]) -> None:
-        with self._lock:
-            self._state, self._steps = state, steps
 
     def note(self, text: str) -> None:
         """Show a message that stays, above the bar."""
@@ -90,8 +67,7 @@ class LiveDisplay:
         now = time.monotonic()
         with self._lock:
             state, progress, steps = self._state, self._progress, self._steps
-            words = waiting_words(self._waiting)
-            items_per_s, left_s = self._speed.items_per_s(now), self._speed.left_s(now, self._progress)
+            words, rates = waiting_words(self._waiting), self._rates(now)
         head = Text(f"{self._title}  {state}  {clock(now - self._began)}", no_wrap=True, overflow="ellipsis")
         if steps:
             return Group(head, _table(steps))
@@ -101,7 +77,7 @@ class LiveDisplay:
             return Group(head, Text(describe(state, progress, items_per_s=None, left_s=None)))
         bar = Table.grid(padding=(0, 1))
         bar.add_row(_bar(progress), Text(f"{mini_batches(progress)} mini-batches"))
-        parts = [*counts(progress), *pace(progress, items_per_s=items_per_s, left_s=left_s)]
+        parts = [*counts(progress), *pace(progress, **rates)]
         return Group(head, bar, Text(" · ".join(parts), style="red" if progress.failed else ""))
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from parallelrun.errors import ApiError
 from parallelrun.models import Job
-from parallelrun.progress.display import Display, display_on
+from parallelrun.progress.display import Display
+from parallelrun.progress.plain import display_on
 from parallelrun.progress.text import clean
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import TERMINAL

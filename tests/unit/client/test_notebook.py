@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from parallelrun.models import Failure, Job, Progress, Step
-from parallelrun.progress.display import display_on
-from parallelrun.progress.plain import PlainDisplay
+from parallelrun.progress.plain import PlainDisplay, display_on
 from parallelrun.resources.jobs import Jobs
 
 HOSTILE = "<script>alert(1)</script>\x1b[2J"

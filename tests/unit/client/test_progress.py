@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parallelrun.cli.output import say
-from parallelrun.progress.display import display_on
 from parallelrun.progress.live import LiveDisplay
-from parallelrun.progress.plain import PlainDisplay
+from parallelrun.progress.plain import PlainDisplay, display_on
 from parallelrun.progress.text import chosen_size, clean, describe, done_of, rate, size
 from parallelrun_core.answers.waiting import Waiting
 from parallelrun_core.figures import about, clock
