@@ -7,7 +7,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +23,7 @@ def sync_file(path: Path) -> None:
         os.close(fd)
 
 
-def sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path | str) -> None:
     """Make the names in a folder durable: a synced file whose name is lost is lost, too."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -45,7 +45,7 @@ def write_new(path: Path, data: bytes, *, mode: int = 0o666) -> None:
     _write(path, data, mode, durably=True)
 
 
-def write_once(path: Path, data: bytes, *, mode: int = 0o666, durable: bool = True) -> None:
+def write_once(path: Path | str, data: bytes, *, mode: int = 0o666, durable: bool = True) -> None:
     """Create a file with all its content at once; the first writer wins.
 
     Args:
@@ -59,10 +59,10 @@ def write_once(path: Path, data: bytes, *, mode: int = 0o666, durable: bool = Tr
             os.link(beside, path)
         finally:
             if durable:
-                sync_folder(path.parent)  # also when another was first: it may have been killed before it did so
+                sync_folder(_folder_of(path))  # also when another was first: who may have been killed before
 
 
-def link_once(source: Path, target: Path) -> None:
+def link_once(source: Path | str, target: Path | str) -> None:
     """Give a file, whose content is durable, one more name, durably; the first writer of that name wins.
 
     Raises:
@@ -71,41 +71,47 @@ def link_once(source: Path, target: Path) -> None:
     try:
         os.link(source, target, follow_symlinks=False)
     finally:
-        sync_folder(target.parent)  # also when another was first: it may have been killed before it did so
+        sync_folder(_folder_of(target))  # also when another was first: who may have been killed before
 
 
-def replace_durably(path: Path, data: bytes, *, mode: int = 0o666) -> None:
+def replace_durably(path: Path | str, data: bytes, *, mode: int = 0o666) -> None:
     """Write a whole file, durably: a power cut leaves either the old or the new one.
 
     The new content is synced before it gets the name. The other way round, a file system may make the name durable
     first (XFS, and ext4 without `auto_da_alloc`), and a power cut in between leaves an empty file in place of both.
     """
     with _written_beside(path, data, mode, durably=True) as beside:
-        beside.replace(path)
-    sync_folder(path.parent)
+        os.replace(beside, path)
+    sync_folder(_folder_of(path))
 
 
-def replace_file(path: Path, data: bytes, *, mode: int = 0o666) -> None:
+def replace_file(path: Path | str, data: bytes, *, mode: int = 0o666) -> None:
     """Write a whole file, so that readers see either the old or the new one, for what can be made again.
 
     A power cut may lose both; see `replace_durably`.
     """
     with _written_beside(path, data, mode, durably=False) as beside:
-        beside.replace(path)
+        os.replace(beside, path)
+
+
+def _folder_of(path: Path | str) -> str:
+    return os.path.dirname(path) or os.curdir
 
 
 @contextmanager
-def _written_beside(path: Path, data: bytes, mode: int, *, durably: bool) -> Iterator[Path]:
+def _written_beside(path: Path | str, data: bytes, mode: int, *, durably: bool) -> Iterator[str]:
     """A file with this content beside a path, under a name of its own; gone afterwards."""
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+    folder, name = os.path.split(path)
+    beside = os.path.join(folder, f".{name}.{secrets.token_hex(6)}")
     try:
         _write(beside, data, mode, durably=durably)
         yield beside
     finally:
-        beside.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(beside)
 
 
-def _write(path: Path, data: bytes, mode: int, *, durably: bool) -> None:
+def _write(path: Path | str, data: bytes, mode: int, *, durably: bool) -> None:
     with open(path, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
         file.write(data)
         if durably:

@@ -88,6 +88,8 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        # Nobody configures it, and each request would look whether somebody has.
+        telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     app.state.context = context
     app.state.sessions = sessions = Sessions(token, context.settings.root)

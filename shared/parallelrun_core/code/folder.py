@@ -101,13 +101,13 @@ def files_below(top: int, ignored: Ignored, leave_out: Path | None = None) -> Fi
         InvalidInput: a folder is too deep.
     """
     left_out = _identity_at(leave_out) if leave_out else None
-    yield from _Walk(opened_path(top), ignored, left_out).below(top, (), (_identity(top),))
+    yield from _Walk(real_path(top), ignored, left_out).below(top, (), (_identity(top),))
 
 
 class _Walk:
     """Goes through a folder by descriptors."""
 
-    def __init__(self, root: Path, ignored: Ignored, left_out: tuple[int, int] | None) -> None:
+    def __init__(self, root: str, ignored: Ignored, left_out: tuple[int, int] | None) -> None:
         self._root = root
         self._below = os.path.join(root, "")
         self._ignored = ignored

@@ -62,6 +62,8 @@ class CodeSource:
             for parts, mode, file in code_files(self.folder, leave_out, rule):
                 owners[parts[0].casefold()] = "the folder of the code"
                 yield parts, mode, file
+        if not self.includes:
+            return
         with _ignored_at_top(self.folder, rule) as ignored:
             paths: set[tuple[str, ...]] = set()
             for number, include in enumerate(self.includes):

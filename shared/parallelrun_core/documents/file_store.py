@@ -135,7 +135,7 @@ class FileStore:
             raise DocumentMissing(name)
         with self._locked():
             try:
-                self._path(name).unlink()
+                os.unlink(self._path(name))
             except FileNotFoundError as error:
                 raise DocumentMissing(name) from error
             sync_folder(self._folder)
@@ -170,14 +170,14 @@ class FileStore:
     def remove_child(self, name: str) -> None:
         removed = self._folder / f".removed-{secrets.token_hex(6)}"
         try:
-            self._path(name).rename(removed)
+            os.rename(self._path(name), removed)
         except FileNotFoundError as error:
             raise DocumentMissing(name) from error
         sync_folder(self._folder)
         shutil.rmtree(removed, ignore_errors=True)
 
-    def _path(self, name: str) -> Path:
-        return self._folder / _checked(name)
+    def _path(self, name: str) -> str:
+        return self.location(_checked(name))
 
     def _readable(self, name: str) -> str:
         if not _is_name(name):
@@ -214,9 +214,9 @@ def _version(status: os.stat_result) -> str:
 
 
 def _is_name(name: str) -> bool:
-    return (
-        bool(name) and name[0] != "." and "/" not in name and "\0" not in name and len(os.fsencode(name)) <= _MAX_NAME
-    )
+    if not name or name[0] == "." or "/" in name or "\0" in name:
+        return False
+    return len(name if name.isascii() else os.fsencode(name)) <= _MAX_NAME
 
 
 def _checked(name: str) -> str:

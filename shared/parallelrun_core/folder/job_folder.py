@@ -30,6 +30,7 @@ retention/       the rules, what sweeps remember, and a lock    (retention/)
 from __future__ import annotations
 
 import errno
+import os
 import secrets
 import shutil
 import time
@@ -173,7 +174,7 @@ class JobFolder:
             sync_folder(beside)
             failpoints.reach("create.before_rename")
             try:
-                beside.rename(self.path)
+                os.rename(beside, self.path)
             except OSError as error:
                 if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
                     raise

@@ -15,7 +15,7 @@ from redis import Redis
 from parallelrun_core.errors import Conflict, Fenced, NotFound
 from parallelrun_core.lru_cache import LruCache
 from parallelrun_core.store import keys
-from parallelrun_core.store.fast_path import Command, in_one_step
+from parallelrun_core.store.fast_path import Command, conversation, in_one_step
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.scripts import QuickScript, script
 from parallelrun_core.wire.failure import JobFailure
@@ -343,7 +343,8 @@ class Registry:
 
     def now(self) -> float:
         """Redis' clock, in seconds since the epoch."""
-        seconds, micros = self._redis.time()
+        with conversation(self._redis) as ask:
+            ((seconds, micros),) = ask(("TIME",))
         return float(seconds) + float(micros) / 1e6
 
     def ping(self) -> float:

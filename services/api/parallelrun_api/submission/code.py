@@ -40,8 +40,9 @@ def store_code(root: Path, spec: JobSpec, archive: IO[bytes] | None, rule: PathR
     store, source = code_store(root), _source(spec)
     if archive is None and source.folder is not None and not stored_code(spec.code):
         name = snapshot_name(source, leave_out=root, rule=rule)
-        if renew_snapshot(store / name):
-            _check_stored_script(store / name, spec.entry_script, spec.environment.python, spec.contract)
+        stored = store / name
+        if renew_snapshot(stored):
+            _check_stored_script(stored, spec.entry_script, spec.environment.python, spec.contract)
             sync_folder(store)  # whoever stored it may have been killed before it did so
             return name
     with folder_beside(store) as beside:

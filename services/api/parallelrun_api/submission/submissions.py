@@ -124,29 +124,31 @@ class Submissions:
         now = self._registry.now()
         if not key:
             self._check_quota()
-            job_id = new_job_id()
-            prepared = self._prepare(job_id, upload)
-            with self.reserved(job_id, CURRENT.get().owner):
-                return self._create(job_id, upload, prepared, traceparent, is_alone=True)
+            folder = JobFolder(self._root, new_job_id())
+            prepared = self._prepare(folder, upload)
+            with self.reserved(folder.job_id, CURRENT.get().owner):
+                return self._create(folder, upload, prepared, traceparent, is_alone=True)
         earlier_id = self._keys.job_of(key, upload.sha256, now=now)
         if earlier_id is not None and self._is_accepted(earlier_id):
             return Accepted(earlier_id)
-        job_id = earlier_id or new_job_id()
+        folder = JobFolder(self._root, earlier_id or new_job_id())
         self._check_quota()
         try:
-            prepared = self._prepare(job_id, upload)
+            prepared = self._prepare(folder, upload)
         except (InvalidInput, Conflict):
             # Another server may have been faster, and what keeps this job out is that very job, or its output.
             earlier_id = self._keys.job_of(key, upload.sha256, now=now)
             if earlier_id is not None and self._is_accepted(earlier_id):
                 return Accepted(earlier_id)
             raise
-        claimed_id = self._keys.claim(key, upload.sha256, job_id, now=now)
+        claimed_id = self._keys.claim(key, upload.sha256, folder.job_id, now=now)
         failpoints.reach("key.claimed")
-        if claimed_id != job_id and self._is_accepted(claimed_id):
-            return Accepted(claimed_id)  # another server was faster
+        if claimed_id != folder.job_id:
+            if self._is_accepted(claimed_id):
+                return Accepted(claimed_id)  # another server was faster
+            folder = JobFolder(self._root, claimed_id)
         with self.reserved(claimed_id, CURRENT.get().owner):
-            return self._create(claimed_id, upload, prepared, traceparent, is_alone=False)
+            return self._create(folder, upload, prepared, traceparent, is_alone=False)
 
     def _check_quota(self) -> None:
         if self._quotas is not None:
@@ -167,7 +169,7 @@ class Submissions:
         Raises:
             InvalidInput, Conflict: it can't be accepted; nothing is left of it.
         """
-        prepared = self._prepare(new_job_id(), upload)
+        prepared = self._prepare(JobFolder(self._root, new_job_id()), upload)
         if upload.spec.resume_from:
             raise InvalidInput.at("/resume_from", "a job that is made later can't take over from another one")
         return self._record(upload, prepared)
@@ -230,7 +232,7 @@ class Submissions:
         sync_folder(folder.parent)
         return True
 
-    def _prepare(self, job_id: str, upload: SubmittedForm) -> _Prepared:
+    def _prepare(self, folder: JobFolder, upload: SubmittedForm) -> _Prepared:
         """Check all that can be checked, and store the code.
 
         Raises:
@@ -244,17 +246,17 @@ class Submissions:
                 "(`parallelrun admin usage`)."
             )
         if isinstance(spec, PipelineSpec):
-            return self._prepare_pipeline(job_id, spec, upload)
+            return self._prepare_pipeline(folder, spec, upload)
         rule = self._checks.rule()
         with upload.reading.locating_problems():
             self._checks.check(spec, has_zip=upload.code is not None, rule=rule)
-            check_output_is_free(JobFolder(self._root, job_id), spec, self._registry)
+            check_output_is_free(folder, spec, self._registry)
             earlier = earlier_job(self._root, spec, rule) if spec.resume_from else None
             placed = self._placed(spec, Selection(self._computes), rule)
             document = spec.model_dump(mode="json") | placed
             return _Prepared(document, store_code(self._root, spec, upload.code, rule), earlier)
 
-    def _prepare_pipeline(self, job_id: str, spec: PipelineSpec, upload: SubmittedForm) -> _Prepared:
+    def _prepare_pipeline(self, folder: JobFolder, spec: PipelineSpec, upload: SubmittedForm) -> _Prepared:
         with upload.reading.locating_problems():
             steps = leaf_steps(spec)
             if spec.resume_from:
@@ -267,7 +269,7 @@ class Submissions:
                 self._checks.check_step(step.known(), has_zip=upload.code is not None)
             with problems.of(step.names):
                 placed[step.names] = self._placed(step.spec, selection, rule)
-        check_outputs_are_free(JobFolder(self._root, job_id), steps, self._registry, problems)
+        check_outputs_are_free(folder, steps, self._registry, problems)
         problems.check()
         snapshots = store_steps_code(self._root, steps, upload.code, problems, rule)
         document = with_steps(
@@ -285,14 +287,14 @@ class Submissions:
         return {**placed, **code_is_whole(spec)}
 
     def _create(
-        self, job_id: str, upload: SubmittedForm, prepared: _Prepared, traceparent: str, *, is_alone: bool
+        self, folder: JobFolder, upload: SubmittedForm, prepared: _Prepared, traceparent: str, *, is_alone: bool
     ) -> Accepted:
-        """Create the job's folder.
+        """Create the job's folder, with what is in it.
 
         Args:
             is_alone: no other request can be about to create this job, too.
         """
-        folder = JobFolder(self._root, job_id)
+        job_id = folder.job_id
         span = SpanContext.parse(traceparent)
         named = msgspec.structs.replace(self._record(upload, prepared), traceparent=span.traceparent if span else "")
         values = {JOB_ID: upload.name} if upload.name else {}

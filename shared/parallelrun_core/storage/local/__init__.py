@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from parallelrun_core.durable_files import sync_folder
 from parallelrun_core.storage.globs import split_existing
@@ -17,6 +19,8 @@ from parallelrun_core.storage.local.listing import LocalListing
 from parallelrun_core.storage.local.new_file import LocalNewFile, unfinished
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.untrusted.paths import open_ordinary
+
+_NOT_THERE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 
 
 class LocalStorage:
@@ -48,7 +52,14 @@ class LocalStorage:
         return path.lstrip("/")
 
     def is_folder(self, path: str) -> bool:
-        return Path(path).is_dir()
+        try:
+            return stat.S_ISDIR(os.stat(path).st_mode)
+        except ValueError:
+            return False
+        except OSError as error:
+            if error.errno in _NOT_THERE:
+                return False
+            raise
 
     def is_there(self, path: str) -> bool:
         return os.path.lexists(path)
