@@ -174,6 +174,7 @@ def test_an_api_is_told_whether_jobs_are_users_of_their_own(are_apart: bool, red
     with ApiServer(tmp_path / "root", redis_url, env=env) as server, server.client() as api:
         first = api.post("/v1/jobs", json=site.spec()).json()["id"]
         outputs = tmp_path / "root" / "jobs" / first / "outputs"
+        outputs.mkdir()
         (outputs / "made.txt").write_text("of the first")
         answer = api.post("/v1/jobs", json=site.spec(inputs={"data": str(outputs)}))
 

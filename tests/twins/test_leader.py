@@ -184,6 +184,7 @@ def test_a_take_over_of_what_has_an_item_that_failed_is_found(tmp_path: Path, mo
 def test_a_take_over_into_a_job_that_is_there_already_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def create_with(folder: JobFolder, record: JobRecord, take_over: Any) -> None:
         folder.create(record)
+        folder.layout.make_folders()
         take_over(folder.path)
 
     monkeypatch.setattr(JobFolder, "create_with", create_with)
