@@ -1,3 +1,6 @@
 """The REST API: submit jobs, follow them, fetch their outputs."""
 
-from parallelrun_api.http import lazy_fastapi as lazy_fastapi  # before any module that imports FastAPI
+from parallelrun_api.http.lazy_fastapi import unbuilt_models
+
+with unbuilt_models():  # before any other module of ours imports it
+    import fastapi.routing  # noqa: F401 - for all of them

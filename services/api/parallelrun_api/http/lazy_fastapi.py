@@ -1,24 +1,32 @@
-"""FastAPI, without what a server of a short job never needs.
-
-The package imports this module first, so that FastAPI is imported here before any other module of ours asks for it.
-"""
+"""FastAPI, without what a server of a short job never needs."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import BaseModel
 from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-# FastAPI's models of an OpenAPI document are built when one is asked for: 45 ms of the 270 of the API's own imports.
-BaseModel.model_config["defer_build"] = True
-import fastapi.routing  # noqa: E402
+if TYPE_CHECKING:
+    from fastapi.routing import APIRoute
 
-del BaseModel.model_config["defer_build"]
+
+@contextmanager
+def unbuilt_models() -> Iterator[None]:
+    """Let models that are defined inside be built when they are first used; those defined afterwards are as ever.
+
+    FastAPI has models of an OpenAPI document, which take 45 ms of the 270 of the API's own imports.
+    """
+    BaseModel.model_config["defer_build"] = True
+    try:
+        yield
+    finally:
+        del BaseModel.model_config["defer_build"]
 
 
 def leave_out_pydantic_1() -> None:
@@ -55,9 +63,11 @@ class LazyRoute(Route):
         self.app = direct or self._begin
 
     @cached_property
-    def api_route(self) -> fastapi.routing.APIRoute:
+    def api_route(self) -> APIRoute:
+        from fastapi.routing import APIRoute  # here: this module is imported before FastAPI is
+
         _leave_source_unread(self.endpoint)
-        return fastapi.routing.APIRoute(self.path, self.endpoint, methods=self.methods, **self._options)
+        return APIRoute(self.path, self.endpoint, methods=self.methods, **self._options)
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         match, child_scope = super().matches(scope)
@@ -74,6 +84,6 @@ def _leave_source_unread(endpoint: Callable[..., Any]) -> None:
     """Tell FastAPI that it has read the source of an endpoint, 3 ms for each and 6 more for the first one, to name its
     line in errors that nobody gets to see. A release that keeps it elsewhere reads it.
     """
-    sources = getattr(fastapi.routing, "_endpoint_context_cache", None)
+    sources = getattr(sys.modules["fastapi.routing"], "_endpoint_context_cache", None)
     if isinstance(sources, dict):
         sources[id(endpoint)] = {}
