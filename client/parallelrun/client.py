@@ -16,16 +16,15 @@ from urllib.parse import urlsplit
 
 from parallelrun.errors import ConnectionFailed
 from parallelrun.http.transport import RetryPolicy, Transport
+from parallelrun.resources.accounts import Quotas, Tokens
 from parallelrun.resources.assets import Assets
 from parallelrun.resources.batch_endpoints import BatchDeployments, BatchEndpoints
-from parallelrun.resources.cluster import Admin, Computes, Nodes, Usage
+from parallelrun.resources.cluster import Admin, Computes, Limits, Nodes, Usage
 from parallelrun.resources.datastores import Datastores
 from parallelrun.resources.job_insight import Pictures
 from parallelrun.resources.jobs import Jobs
-from parallelrun.resources.limits import Limits, Quotas
 from parallelrun.resources.outputs import JobLogs, JobOutputs
 from parallelrun.resources.schedules import Schedules
-from parallelrun.resources.tokens import Tokens
 
 
 class Client:

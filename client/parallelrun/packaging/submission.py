@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from parallelrun_core.code.source import CodeSource, source_of
 from parallelrun_core.computes.images import CONDITIONAL
@@ -96,15 +96,24 @@ def body_of(document: Mapping[str, Any], sources: Mapping[str, CodeSource]) -> I
     from parallelrun.packaging.code import zip_sources
 
     with zip_sources(sources) as archive:
+        yield form_of(document, "code", archive)
 
-        def body() -> dict[str, Any]:
-            archive.seek(0)
-            return {
-                "data": {"spec": json.dumps(document)},
-                "files": {"code": ("code.zip", archive, "application/zip")},
-            }
 
-        yield body
+def form_of(document: Mapping[str, Any], part: str, archive: IO[bytes]) -> Callable[[], dict[str, Any]]:
+    """Return what makes the body of a request with a document and a zip, as often as it is sent.
+
+    Args:
+        part: what the form calls the zip.
+    """
+
+    def body() -> dict[str, Any]:
+        archive.seek(0)
+        return {
+            "data": {"spec": json.dumps(document)},
+            "files": {part: (f"{part}.zip", archive, "application/zip")},
+        }
+
+    return body
 
 
 def with_code_in_zip(document: dict[str, Any]) -> tuple[dict[str, Any], dict[str, CodeSource]]:

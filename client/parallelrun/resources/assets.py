@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -14,7 +13,8 @@ from urllib.parse import quote
 from parallelrun.errors import ApiError
 from parallelrun.http.transport import Transport
 from parallelrun.models import Asset
-from parallelrun.resources.resource import Resource, as_model
+from parallelrun.packaging.submission import form_of
+from parallelrun.resources.resource import Resource
 
 if TYPE_CHECKING:
     from parallelrun_core.assets.document import NewAsset
@@ -112,14 +112,15 @@ class Assets(Resource):
     ) -> Asset:
         parts = (new.name, "versions", new.version) if new.version else (new.name, "versions")
         with pack() as content:
-            answer = self._transport.request(
+            return self._ask(
                 "PUT" if new.version else "POST",
                 _path(new.kind, *parts),
-                body=_body(document, content),
+                Asset,
+                document if content is None else None,
+                body=form_of(document, "content", content) if content is not None else None,
                 idempotent=bool(new.version),  # without one, asking again makes another
                 read_timeout_s=_UPLOAD_TIMEOUT_S,
             )
-        return as_model(answer, Asset)
 
     def send_code(self, source: Path | CodeSource, dockerfile: str = "") -> str:
         """Send the code of a component; returns what its document has for it. It is called by its content, or, if
@@ -145,20 +146,18 @@ class Assets(Resource):
             digest = sha256()
             while chunk := content.read(1 << 20):
                 digest.update(chunk)
-            send = partial(
-                self._transport.request,
-                "PUT",
-                body=_body({}, content),
-                idempotent=True,
-                read_timeout_s=_UPLOAD_TIMEOUT_S,
-            )
+
+            def send(name: str) -> Asset:
+                path, body = _path("code", f"code-{name}", "versions", "1"), form_of({}, "content", content)
+                return self._ask("PUT", path, Asset, body=body, read_timeout_s=_UPLOAD_TIMEOUT_S)
+
             try:
-                answer = send(_path("code", f"code-{digest.hexdigest()[:32]}", "versions", "1"))
+                code = send(digest.hexdigest()[:32])
             except ApiError as error:
                 if error.code not in _TAKEN:
                     raise
-                answer = send(_path("code", f"code-{token_hex(16)}", "versions", "1"))
-        return str(as_model(answer, Asset).content["path"])
+                code = send(token_hex(16))
+        return str(code.content["path"])
 
 
 def read_definition(
@@ -180,19 +179,6 @@ def read_definition(
         document = {**definition, **changes}
         return read_asset(kind, document, folder=Path.cwd(), keep_code=keep_code, name=name)
     return read_asset_file(kind, Path(definition), keep_code=keep_code, name=name, changes=changes)
-
-
-def _body(document: dict[str, Any], content: IO[bytes] | None) -> Callable[[], dict[str, Any]]:
-    def body() -> dict[str, Any]:
-        if content is None:
-            return {"json": document}
-        content.seek(0)
-        return {
-            "data": {"spec": json.dumps(document)},
-            "files": {"content": ("content.zip", content, "application/zip")},
-        }
-
-    return body
 
 
 def _path(*parts: str) -> str:

@@ -10,22 +10,15 @@ from urllib.parse import quote
 import msgspec
 
 from parallelrun.models import BatchDeployment, BatchEndpoint, Job
-from parallelrun.packaging.submission import (
-    UPLOAD_TIMEOUT_S,
-    body_of,
-    notes_on,
-    submission_headers,
-    with_contexts_sent,
-    without_its_code,
-)
-from parallelrun.resources.assets import Assets
-from parallelrun.resources.resource import Definition, Definitions, Resource, as_model, pages
+from parallelrun.packaging.submission import notes_on, submission_headers
+from parallelrun.resources.resource import Definition, Definitions, pages
+from parallelrun.resources.sending import SendsJobs
 
 if TYPE_CHECKING:
     from parallelrun_core.endpoints.document import DeploymentReading
 
 
-class BatchEndpoints(Definitions[BatchEndpoint]):
+class BatchEndpoints(Definitions[BatchEndpoint], SendsJobs):
     """The batch endpoints of a server. The deployments of one that is deleted go, too; their jobs stay."""
 
     path = "/v1/batch-endpoints"
@@ -76,18 +69,11 @@ class BatchEndpoints(Definitions[BatchEndpoint]):
         """
         fields = {"deployment_name": deployment_name, "input": data, "inputs": dict(inputs or {}), **settings}
         body = {key: value for key, value in fields.items() if value not in (None, "", {})}
-        answer = self._transport.request(
-            "POST",
-            f"{self.url(name)}:invoke",
-            idempotent=True,
-            headers=submission_headers(idempotency_key or secrets.token_hex(16)),
-            body=lambda: {"json": body},
-            read_timeout_s=UPLOAD_TIMEOUT_S,
-        )
-        return as_model(answer, Job)
+        headers = submission_headers(idempotency_key or secrets.token_hex(16))
+        return self._send("POST", f"{self.url(name)}:invoke", Job, body, {}, headers=headers)
 
 
-class BatchDeployments(Resource):
+class BatchDeployments(SendsJobs):
     """The deployments of a server's batch endpoints."""
 
     def create(
@@ -114,21 +100,11 @@ class BatchDeployments(Resource):
             InvalidRequest: the server refuses it, as for a path that jobs may not use.
         """
         deployment = self._read(definition, name=name, endpoint=endpoint_name)
-        job, sources = without_its_code(deployment.reading.spec, upload_code=upload_code)
-        if upload_code:
-            job = with_contexts_sent(job, Assets(self._transport, "code").send_code)
+        job, sources = self._job_and_code(deployment.reading.spec, upload_code=upload_code)
         body = {"description": deployment.description, "tags": deployment.tags, "job": job}
         body["slots"] = msgspec.to_builtins(deployment.slots)
-        with body_of(body, sources) as sent:
-            answer = self._transport.request(
-                "PUT",
-                _path(deployment.endpoint, deployment.name),
-                params={"default": "true"} if set_default else None,
-                idempotent=True,
-                body=sent,
-                read_timeout_s=UPLOAD_TIMEOUT_S,
-            )
-        created = as_model(answer, BatchDeployment)
+        path = _path(deployment.endpoint, deployment.name)
+        created = self._send("PUT", path, BatchDeployment, body, sources, default=set_default)
         return msgspec.structs.replace(created, notes=notes_on(deployment.reading, created.notes))
 
     def _read(self, definition: Definition, *, name: str, endpoint: str) -> DeploymentReading:

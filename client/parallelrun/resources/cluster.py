@@ -1,4 +1,4 @@
-"""A server's cluster: its nodes, computes and use; for operators disk usage, and pruning by the rules of retention."""
+"""A server's cluster: its nodes, computes, limits and use; for operators disk usage, and pruning by retention."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from parallelrun.errors import InvalidInput
-from parallelrun.models import ClusterUsage, Compute, Node, Sweep, UsageOfWeek
+from parallelrun.models import ClusterUsage, Compute, Node, RateLimit, Sweep, UsageOfWeek
 from parallelrun.resources.resource import Definition, Definitions, Resource, document_of
 
 _PATH = "/v1/admin"
@@ -63,6 +63,27 @@ class Nodes(Resource):
             "POST", "/v1/nodes:check", idempotent=True, body=lambda: {"json": {"paths": [*paths]}}
         )
         return str(request["id"])
+
+
+class Limits(Definitions[RateLimit]):
+    """The limits of a server. Calls that wait for one that is deleted are refused."""
+
+    path = "/v1/limits"
+    model = RateLimit
+
+    def create(self, definition: Definition) -> RateLimit:
+        """Define a limit, or define it anew.
+
+        Args:
+            definition: its document, or the path of a file with it, as YAML or JSON.
+
+        Raises:
+            InvalidInput: something is wrong with it.
+        """
+        from parallelrun_core.limits.definition import read_limit
+
+        limit = read_limit(document_of(definition))
+        return self._put(limit.name, limit.model_dump(mode="json", exclude_defaults=True))
 
 
 class Computes(Definitions[Compute]):

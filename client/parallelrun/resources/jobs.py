@@ -16,23 +16,15 @@ import msgspec
 from parallelrun.errors import ApiError, ConnectionFailed, JobCanceled, JobFailed, TimedOut
 from parallelrun.http.retry import patiently
 from parallelrun.models import Job, Step
-from parallelrun.packaging.submission import (
-    UPLOAD_TIMEOUT_S,
-    body_of,
-    notes_on,
-    submission_headers,
-    with_contexts_sent,
-    without_its_code,
-)
-from parallelrun.resources.assets import Assets
+from parallelrun.packaging.submission import notes_on, submission_headers
 from parallelrun.resources.events import Event, follow_events
 from parallelrun.resources.job_insight import JobInsight
 from parallelrun.resources.resource import as_model, job_path
+from parallelrun.resources.sending import SendsJobs
 from parallelrun_core.answers.remembered import Forgotten
 
 if TYPE_CHECKING:
     from parallelrun.job_file.reading import Document
-    from parallelrun_core.code.source import CodeSource
     from parallelrun_core.spec import JobSpec, PipelineSpec
 
 _LONG_POLL_S: Final = 20.0
@@ -42,7 +34,7 @@ _NO_VERSION: Final = 2**53 - 1
 _PAGE: Final = 200
 
 
-class Jobs(JobInsight):
+class Jobs(JobInsight, SendsJobs):
     """The jobs of a server."""
 
     def create(
@@ -74,23 +66,10 @@ class Jobs(JobInsight):
 
         reading = read_spec(spec, names_of(self._transport))
         key = idempotency_key or secrets.token_hex(16)
-        document, sources = without_its_code(reading.spec, upload_code=upload_code)
-        if upload_code:
-            document = with_contexts_sent(document, Assets(self._transport, "code").send_code)
-        created = self._submit(document, sources, submission_headers(key, traceparent))
+        document, sources = self._job_and_code(reading.spec, upload_code=upload_code)
+        headers = submission_headers(key, traceparent)
+        created = self._send("POST", "/v1/jobs", Job, document, sources, headers=headers)
         return msgspec.structs.replace(created, notes=notes_on(reading, created.notes))
-
-    def _submit(self, document: dict[str, Any], sources: Mapping[str, CodeSource], headers: Mapping[str, str]) -> Job:
-        with body_of(document, sources) as body:
-            answer = self._transport.request(
-                "POST",
-                "/v1/jobs",
-                idempotent=True,
-                headers=headers,
-                body=body,
-                read_timeout_s=UPLOAD_TIMEOUT_S,
-            )
-        return as_model(answer, Job)
 
     def get(self, job_id: str) -> Job:
         """A job as it is now."""

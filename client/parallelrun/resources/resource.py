@@ -13,7 +13,7 @@ from urllib.parse import quote
 import msgspec
 
 from parallelrun.errors import ConnectionFailed, InvalidInput
-from parallelrun.http.transport import Transport
+from parallelrun.http.transport import Body, Transport
 
 Model = TypeVar("Model")
 
@@ -82,17 +82,28 @@ class Resource:
         document: object = None,
         *,
         idempotent: bool = True,
+        body: Body | None = None,
+        headers: Mapping[str, str] | None = None,
+        read_timeout_s: float | None = None,
         **params: object,
     ) -> Model:
         """Return the answer to a request.
 
         Args:
-            document: the body; None: it has none.
+            document: the body as JSON; None: it has none, or `body` makes it.
             idempotent: it may be repeated when its answer was lost.
+            read_timeout_s: the longest silence while the answer is waited for; None: that of all requests.
             params: of its query, as `_query` takes them.
         """
-        body = None if document is None else lambda: {"json": document}
-        answer = self._transport.request(method, path, idempotent=idempotent, params=_query(params) or None, body=body)
+        answer = self._transport.request(
+            method,
+            path,
+            idempotent=idempotent,
+            params=_query(params) or None,
+            headers=headers,
+            body=body if document is None else lambda: {"json": document},
+            read_timeout_s=read_timeout_s,
+        )
         return as_model(answer, model)
 
     def _all(self, path: str, model: type[Model], **params: object) -> Iterator[Model]:
@@ -106,11 +117,8 @@ def _query(params: Mapping[str, object]) -> dict[str, str]:
     return {name: text for name, text in texts.items() if params[name] is not None and params[name] is not False}
 
 
-class Definitions(Resource, Generic[Model]):
-    """Definitions of one kind on a server, which users make once, by a name, for many jobs.
-
-    A subclass names their path and their model, and has `create`, which reads documents of this kind.
-    """
+class NamedThings(Resource, Generic[Model]):
+    """Things of one kind that a server has by their names. A subclass names the path and the model."""
 
     path: str
     model: type[Model]
@@ -118,6 +126,20 @@ class Definitions(Resource, Generic[Model]):
     def list(self) -> builtins.list[Model]:
         """Return all of them, by name."""
         return list(self._all(self.path, self.model))
+
+    def url(self, name: str) -> str:
+        """Return the path of one of them."""
+        return f"{self.path}/{quote(name, safe='')}"
+
+    def _remove(self, name: str) -> None:
+        self._transport.request("DELETE", self.url(name), idempotent=False)
+
+
+class Definitions(NamedThings[Model]):
+    """Definitions of one kind on a server, which users make once, by a name, for many jobs.
+
+    A subclass has `create`, which reads documents of this kind.
+    """
 
     def get(self, name: str) -> Model:
         """Return one of them. Raises NotFound."""
@@ -130,11 +152,7 @@ class Definitions(Resource, Generic[Model]):
             NotFound: there is none of this name.
             Conflict: a job that has not ended needs it.
         """
-        self._transport.request("DELETE", self.url(name), idempotent=False)
-
-    def url(self, name: str) -> str:
-        """Return the path of one of them."""
-        return f"{self.path}/{quote(name, safe='')}"
+        self._remove(name)
 
     def _put(self, name: str, document: object) -> Model:
         return self._ask("PUT", self.url(name), self.model, document)

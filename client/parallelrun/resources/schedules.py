@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from parallelrun.models import Fire, Job, Schedule
-from parallelrun.packaging.submission import UPLOAD_TIMEOUT_S, body_of, notes_on, with_contexts_sent, without_its_code
-from parallelrun.resources.assets import Assets
-from parallelrun.resources.resource import Definition, Definitions, as_model
+from parallelrun.packaging.submission import notes_on
+from parallelrun.resources.resource import Definition, Definitions
+from parallelrun.resources.sending import SendsJobs
 
 if TYPE_CHECKING:
     from parallelrun_core.code.source import CodeSource
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _PAGE: Final = 200
 
 
-class Schedules(Definitions[Schedule]):
+class Schedules(Definitions[Schedule], SendsJobs):
     """The schedules of a server. The history of one that is deleted goes, too; its jobs stay."""
 
     path = "/v1/schedules"
@@ -43,11 +43,7 @@ class Schedules(Definitions[Schedule]):
         reading = self._read(definition)
         create_job, sources = self._create_job(reading, upload_code=upload_code)
         document = {**_fields(reading), "create_job": create_job}
-        with body_of(document, sources) as body:
-            answer = self._transport.request(
-                "PUT", self.url(reading.name), idempotent=True, body=body, read_timeout_s=UPLOAD_TIMEOUT_S
-            )
-        schedule = as_model(answer, Schedule)
+        schedule = self._send("PUT", self.url(reading.name), Schedule, document, sources)
         if reading.job is None:
             return schedule
         notes = notes_on(reading.job, schedule.job.notes)
@@ -72,8 +68,7 @@ class Schedules(Definitions[Schedule]):
             NotFound: there is none of this name.
         """
         headers = {"Idempotency-Key": idempotency_key or secrets.token_hex(16)}
-        answer = self._transport.request("POST", f"{self.url(name)}:trigger", idempotent=True, headers=headers)
-        return as_model(answer, Job)
+        return self._ask("POST", f"{self.url(name)}:trigger", Job, headers=headers)
 
     def history(self, name: str, *, limit: int | None = None) -> Iterator[Fire]:
         """Return what became of the times at which it was due, the latest first. Raises NotFound."""
@@ -94,10 +89,7 @@ class Schedules(Definitions[Schedule]):
         """The job of a schedule as the server takes it, and its code."""
         if reading.job is None:
             return {"job": f"azureml:{reading.like}", **reading.changes}, {}
-        job, sources = without_its_code(reading.job.spec, upload_code=upload_code)
-        if upload_code:
-            job = with_contexts_sent(job, Assets(self._transport, "code").send_code)
-        return job, sources
+        return self._job_and_code(reading.job.spec, upload_code=upload_code)
 
 
 def _fields(reading: ScheduleReading) -> dict[str, Any]:
