@@ -1,4 +1,4 @@
-"""What all displays of a job's progress know."""
+"""The base of all displays of a job's progress: how the job stands."""
 
 from __future__ import annotations
 
