@@ -59,8 +59,9 @@ KINDS = {
     "a type of asset": ["parallelrun_core/assets/kinds/poem.py"],
     _SECRETS: ["parallelrun_core/service/secret_sources/moon.py"],
     "what the adviser finds": ["parallelrun_core/adviser/findings/moon.py"],
-    "a kind of trigger of schedules, whose times are known ahead": [
-        "parallelrun_core/schedules/triggers/spring_tide.py"
+    "a kind of trigger of schedules": [
+        "parallelrun_core/schedules/triggers/spring_tide.py",
+        "parallelrun_core/schedules/triggers/landing.py",
     ],
     "a destination of ends of jobs, such as e-mail": ["parallelrun_master/destinations/bell.py"],
     "what `parallelrun doctor` checks": ["parallelrun/doctor/moon.py", "parallelrun_core/checks/orbit.py"],
@@ -327,7 +328,7 @@ def test_a_type_of_asset_is_made_shown_and_named(
 def test_a_kind_of_trigger_is_defined_due_told_in_words_and_known_to_azure_clients(
     dropped: Callable[[str], Copy], tmp_path: Path, redis: Redis, redis_url: str
 ) -> None:
-    copy = dropped("a kind of trigger of schedules, whose times are known ahead")
+    copy = dropped("a kind of trigger of schedules")
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "main.py").write_text(ENTRY_SCRIPT)
     (tmp_path / "one.txt").touch()
@@ -355,6 +356,37 @@ def test_a_kind_of_trigger_is_defined_due_told_in_words_and_known_to_azure_clien
     assert schedule["next"][:2] == ["2030-01-01T00:00:00Z", "2030-01-15T18:00:00Z"]
     assert shown["trigger"] == {"triggerType": "SpringTide", "harbor": "Husum", "startTime": trigger["start_time"]}
     assert "`type: spring_tide`" in contract
+
+
+def test_a_trigger_that_waits_for_events_makes_a_job_for_each(
+    dropped: Callable[[str], Copy], tmp_path: Path, redis: Redis, redis_url: str
+) -> None:
+    (tmp_path / "landed").mkdir()
+    program = f"""
+import os
+from pathlib import Path
+from parallelrun_core.layout import job_ids
+from parallelrun_core.schedules.records import utc_time
+from parallelrun_core.schedules.trigger import as_document, read_trigger
+from parallelrun_core.store.connection import connect
+from parallelrun_master.schedules.firing import Firing
+from tests.integration.test_schedules import START, Clock, fires, schedule
+
+root, landed, clock = Path({str(tmp_path / "root")!r}), Path({str(tmp_path / "landed")!r}), Clock()
+trigger = read_trigger({{"type": "landing", "folder": str(landed)}}, created=utc_time(START))
+schedule(root, trigger=as_document(trigger))
+master = Firing(root, connect({redis_url!r}), clock=clock)
+for name in ("", "eagle", "", "luna"):
+    clock.now += 5
+    if name:
+        (landed / name).touch()
+        os.utime(landed / name, (clock.now - 1, clock.now - 1))
+    master.check()
+    assert len(job_ids(root)) == len([*landed.iterdir()])
+print(*(due for due, *_ in fires(root)))
+"""
+    logged = dropped("a kind of trigger of schedules").run("-c", program).splitlines()
+    assert logged[-1] == "2026-11-23T05:00:19Z 2026-11-23T05:00:09Z"
 
 
 def test_another_source_of_secrets_is_made_once_in_each_process_and_closed_there(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -15,6 +17,7 @@ from parallelrun_core.ids import job_id_at
 from parallelrun_core.schedules.occurrences import Occurrences
 from parallelrun_core.schedules.policy import FireOutcome, Missed
 from parallelrun_core.schedules.trigger import occurrences, parsed_trigger
+from parallelrun_core.schedules.trigger_base import Trigger
 
 NAME_PATTERN: Final = r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,127}$"
 
@@ -53,8 +56,18 @@ class Revision(msgspec.Struct, kw_only=True, frozen=True):
         Raises:
             CorruptLog: this release, or this machine's data of time zones, can't tell.
         """
+        with self._readable_trigger() as trigger:
+            return occurrences(trigger, created=utc_time(self.made))
+
+    def poll_s(self) -> float:
+        """Return how often to ask when nothing is known to be due, as `Trigger.poll_s`. Raises as `due`."""
+        with self._readable_trigger() as trigger:
+            return trigger.poll_s
+
+    @contextmanager
+    def _readable_trigger(self) -> Iterator[Trigger]:
         try:
-            return occurrences(parsed_trigger(self.trigger), created=utc_time(self.made))
+            yield parsed_trigger(self.trigger)
         except (InvalidInput, ValidationError) as error:
             raise CorruptLog(f"The trigger of this schedule can't be read: {error}") from error
 

@@ -36,7 +36,7 @@ def read_trigger(document: object, *, created: datetime, pointer: str = "/trigge
         problems = (problem_of(model, details) for details in error.errors())
         placed = tuple(replace(each, pointer=pointer + each.pointer) for each in problems)
         raise InvalidInput(problems=placed) from None
-    if next_of(occurrences(trigger, created=created, pointer=pointer), created) is None:
+    if not trigger.poll_s and next_of(occurrences(trigger, created=created, pointer=pointer), created) is None:
         raise InvalidInput.at(pointer, "nothing is ever due", "check end_time, and whether there are such days")
     return trigger
 

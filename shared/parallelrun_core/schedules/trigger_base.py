@@ -30,6 +30,9 @@ class Trigger(Strict):
 
     mappings: ClassVar[tuple[str, ...]] = ()
     """Fields that are mappings themselves."""
+    poll_s: ClassVar[float] = 0.0
+    """Masters ask so often what has been due since, for events that nobody can foretell; 0: all times are known ahead,
+    and they ask when the next one is there."""
 
     type: str
     time_zone: str = Field(default="UTC", min_length=1, max_length=128)

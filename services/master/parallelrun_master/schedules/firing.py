@@ -101,8 +101,11 @@ class Firing:
             return _NEVER
         due, since = revision.due(), max([revision.since(), *decided[-1:]])
         following = next_of(due, since)
-        if following is None or following > utc_time(now):
-            return following.timestamp() if following is not None else _NEVER
+        if following is None:
+            poll_s = revision.poll_s()
+            return now + poll_s if poll_s else _NEVER
+        if following > utc_time(now):
+            return following.timestamp()
         running = "" if revision.may_overlap else self._running(fires)
         decision = decide(
             due,
