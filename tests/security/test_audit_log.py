@@ -17,7 +17,6 @@ import pytest
 from parallelrun_api.app import create_app
 from parallelrun_api.context import build_context
 from parallelrun_api.http.audit import Audit, AuditFile, ListedRefusals, Read, ReadCounts
-from parallelrun_api.http.lazy_fastapi import LazyRoute
 from parallelrun_api.http.token import Token
 from parallelrun_api.settings import ApiSettings
 from tests.integration.api.conftest import Site
@@ -231,7 +230,7 @@ def test_what_the_file_cannot_take_goes_to_stderr_and_no_half_of_a_line_stays(
 
 def test_audit_log_knows_each_route_that_hands_out_what_jobs_have_made() -> None:
     app = create_app(build_context(ApiSettings()), Token())
-    routes = [each for each in app.routes if isinstance(each, LazyRoute)]
+    routes = app.state.late.routes
     reading = [each for each in routes if each.methods == {"GET"} and re.search("{job_id|{asset", each.path)]
     assert {each.name for each in reading if not each.reads} == OF_THE_JOB_ITSELF
     assert {each.reads for each in routes} == {*get_args(Read)}

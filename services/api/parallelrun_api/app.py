@@ -5,43 +5,20 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
-from typing import Final
+from typing import Any, Final
 
 from fastapi import FastAPI
 
 from parallelrun_api.azure import install as azure
 from parallelrun_api.context import Context
-from parallelrun_api.contract import document
 from parallelrun_api.http import problems
 from parallelrun_api.http.audit import Audit
 from parallelrun_api.http.auth import OPEN_PATHS, Guard
 from parallelrun_api.http.requests import RequestScope
 from parallelrun_api.http.sessions import Sessions
 from parallelrun_api.http.token import Token
-from parallelrun_api.routes import (
-    admin,
-    advice,
-    assets,
-    changing,
-    computes,
-    datastores,
-    drafts,
-    endpoints,
-    events,
-    files,
-    jobs,
-    limits,
-    measurements,
-    mini_batches,
-    nodes,
-    operations,
-    people,
-    previews,
-    remembered,
-    schedules,
-    session,
-    tiles,
-)
+from parallelrun_api.routes import events, jobs, nodes, operations, session
+from parallelrun_api.routes.late import LateRoutes
 from parallelrun_api.studio.pages import Pages
 
 DESCRIPTION = """\
@@ -53,17 +30,21 @@ opaque `next_page_token`. Fields may be added to answers; unknown fields in requ
 
 
 _MODULES: Final = (
-    jobs, drafts, previews, advice, changing, remembered, schedules,
-    endpoints, events, mini_batches, tiles, files, measurements, nodes,
-    computes, datastores, limits, assets, people, session, operations, admin,
+    "jobs", "drafts", "previews", "advice", "changing", "remembered", "schedules",
+    "endpoints", "events", "mini_batches", "tiles", "files", "measurements", "nodes",
+    "computes", "datastores", "limits", "assets", "people", "session", "operations", "admin",
 )  # fmt: skip
-"""The routes, in the order in which the contract with clients lists them."""
+"""The modules of routes, in the order in which the contract with clients lists them."""
+_AT_ONCE: Final = (jobs, events, nodes, session, operations)
+"""Those that a short job asks for. The others are imported with the first request that is for none of these."""
 
 
-def _subjects() -> dict[str, str]:
-    routers = [module.router for module in _MODULES]
-    abouts = {router.tag: router.about for router in routers if router.about}
-    return {tag: abouts[tag] for tag in dict.fromkeys(router.tag for router in routers)}
+def _contract(app: FastAPI, late: LateRoutes) -> dict[str, Any]:
+    from parallelrun_api.contract import document
+
+    abouts = {router.tag: router.about for router in late.operations if router.about}
+    subjects = {tag: abouts[tag] for tag in dict.fromkeys(router.tag for router in late.operations)}
+    return document(app, late.routes, subjects)
 
 
 def create_app(context: Context, token: Token, audit: Audit | None = None) -> FastAPI:
@@ -94,11 +75,12 @@ def create_app(context: Context, token: Token, audit: Audit | None = None) -> Fa
     app.state.context = context
     app.state.sessions = sessions = Sessions(token, context.settings.root)
     app.state.token = token
-    app.openapi = lambda: document(app, _subjects())  # type: ignore[method-assign]
-    routes = [route for module in _MODULES for route in module.router.routes]
-    app.router.routes += routes
+    app.state.late = late = LateRoutes(_MODULES)
+    app.openapi = lambda: _contract(app, late)  # type: ignore[method-assign]
+    app.router.routes += [route for module in _AT_ONCE for route in module.router.routes]
     door = azure.install(app, context, token)
-    problems.install(app, routes)
+    app.router.routes.append(late)
+    problems.install(app, lambda: late.routes)
     open_paths = (
         OPEN_PATHS | azure.OPEN_PATHS | {session.PATH} | ({"/metrics"} if context.settings.is_loopback else set())
     )

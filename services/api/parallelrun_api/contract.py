@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from inspect import cleandoc, isclass
 from pkgutil import iter_modules
@@ -41,10 +41,11 @@ _ENUMS: Final = {
 }
 
 
-def document(app: FastAPI, subjects: Mapping[str, str]) -> dict[str, Any]:
+def document(app: FastAPI, routes: Iterable[LazyRoute], subjects: Mapping[str, str]) -> dict[str, Any]:
     """The document of an app: what FastAPI derives, with what it can't know.
 
     Args:
+        routes: its operations.
         subjects: of the operations, with what is said of each.
     """
     whole = get_openapi(
@@ -52,7 +53,7 @@ def document(app: FastAPI, subjects: Mapping[str, str]) -> dict[str, Any]:
         version=app.version,
         description=app.description,
         license_info=app.license_info,
-        routes=[each.api_route for each in app.routes if isinstance(each, LazyRoute)],
+        routes=[each.api_route for each in routes],
         tags=[{"name": tag, "description": about} for tag, about in subjects.items()],
     )
     components = whole.setdefault("components", {})

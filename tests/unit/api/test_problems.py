@@ -105,6 +105,7 @@ def answer_to(app: FastAPI, error: Exception) -> Any:
         raise error
 
     app.add_api_route("/fail", fail)
+    app.router.routes.insert(0, app.router.routes.pop())  # before the one for all others
     with TestClient(app, base_url="http://localhost") as client:
         return client.get("/fail")
 

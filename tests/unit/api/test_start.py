@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
 import pytest
+from starlette.routing import Match
+
+from parallelrun_api.app import create_app
+from parallelrun_api.context import build_context
+from parallelrun_api.http.token import Token
+from parallelrun_api.settings import ApiSettings
 
 
-def test_the_face_for_azures_client_is_imported_by_the_first_request_to_it() -> None:
+def test_what_few_servers_are_asked_for_is_imported_by_the_first_request_to_it() -> None:
     code = "import sys, parallelrun_api.main; print(*sorted(sys.modules))"
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert "parallelrun_api.azure.auth" in modules
+    assert {"parallelrun_api.azure.auth", "parallelrun_api.routes.jobs"}.issubset(modules)
     assert not {"parallelrun_api.azure.routes", "parallelrun_api.azure.jobs"}.intersection(modules)
+    assert not {f"parallelrun_api.routes.{name}" for name in ("previews", "mini_batches", "admin")} & {*modules}
+    app = create_app(build_context(ApiSettings()), Token())
+    for route in app.state.late.routes:  # none of those that are there at once answers in its place
+        scope = {"type": "http", "method": min(route.methods), "path": re.sub("{[^}]*}", "x", route.path)}
+        answering = next(each for each in app.router.routes if each.matches(dict(scope))[0] is Match.FULL)
+        assert answering in (route, app.state.late), route.path
 
 
 @pytest.mark.parametrize("first", ["main", "app", "routes.jobs"])

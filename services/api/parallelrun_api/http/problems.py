@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final
@@ -27,17 +27,17 @@ RETRY_AFTER_S: Final = "2"
 _CODES: Final = {400: "bad_request", 404: "not_found", 405: "method_not_allowed", 413: "body_too_large"}
 
 
-def install(app: FastAPI, routes: Sequence[Route]) -> None:
+def install(app: FastAPI, routes: Callable[[], Sequence[Route]]) -> None:
     """Make an app answer every error with a problem.
 
     Args:
-        routes: all of its routes, to say which methods an address has.
+        routes: returns all of its routes, to say which methods an address has.
     """
 
     async def answer(request: Request, error: Exception) -> Response:
         if isinstance(error, HTTPException) and error.status_code == 405:
             path = request.url.path
-            methods = {method for each in routes if each.path_regex.match(path) for method in each.methods or ()}
+            methods = {method for each in routes() if each.path_regex.match(path) for method in each.methods or ()}
             error = HTTPException(
                 405, error.detail, {"Allow": ", ".join(sorted(methods))} if methods else error.headers
             )
