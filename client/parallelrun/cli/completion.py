@@ -36,40 +36,6 @@ def job_states(incomplete: str) -> list[str]:
     return one_of(*JobState)(incomplete)
 
 
-def jobs(ctx: typer.Context, incomplete: str) -> Offers:
-    return _offered(ctx, incomplete, lambda client: ((job.id, f"{job.name} {job.state}") for job in client.jobs.list()))
-
-
-def logs(ctx: typer.Context, incomplete: str) -> Offers:
-    """The paths of the logs of the job that is named before."""
-    job_id = ctx.params.get("job_id") or ""
-    printed = [(name, "what the workers' code printed") for name in ("stdout", "stderr")]
-
-    def listed(client: Client) -> Iterator[tuple[str, str]]:
-        yield from printed
-        yield from ((log.path, f"{log.bytes:,} bytes") for log in client.logs.list(job_id))
-
-    return _offered(ctx, incomplete, listed)
-
-
-def datastores(ctx: typer.Context, incomplete: str) -> Offers:
-    return _offered(ctx, incomplete, lambda client: ((each.name, each.location) for each in client.datastores.list()))
-
-
-def limits(ctx: typer.Context, incomplete: str) -> Offers:
-    return _offered(ctx, incomplete, lambda client: ((each.name, "") for each in client.limits.list()))
-
-
-def schedules(ctx: typer.Context, incomplete: str) -> Offers:
-    return _offered(ctx, incomplete, lambda client: ((each.name, "") for each in client.schedules.list()))
-
-
-def endpoints(ctx: typer.Context, incomplete: str) -> Offers:
-    return _offered(
-        ctx, incomplete, lambda client: ((each.name, each.description) for each in client.batch_endpoints.list())
-    )
-
-
 def _offered(ctx: typer.Context, incomplete: str, ask: Callable[[Client], Iterable[tuple[str, str]]]) -> Offers:
     """Return what a server answers, as far as it begins as typed and is safe to show."""
     from parallelrun.client import Client
@@ -87,3 +53,29 @@ def _offered(ctx: typer.Context, incomplete: str, ask: Callable[[Client], Iterab
             yield from ((clean(word), clean(hint, most=80)) for word, hint in islice(matching, _MOST))
     except Exception:  # an error message in the middle of somebody's command line helps nobody
         return
+
+
+def _of_server(ask: Callable[[Client], Iterable[tuple[str, str]]]) -> Callable[[typer.Context, str], Offers]:
+    def complete(ctx: typer.Context, incomplete: str) -> Offers:
+        return _offered(ctx, incomplete, ask)
+
+    return complete
+
+
+jobs = _of_server(lambda client: ((job.id, f"{job.name} {job.state}") for job in client.jobs.list()))
+datastores = _of_server(lambda client: ((each.name, each.location) for each in client.datastores.list()))
+limits = _of_server(lambda client: ((each.name, "") for each in client.limits.list()))
+schedules = _of_server(lambda client: ((each.name, "") for each in client.schedules.list()))
+endpoints = _of_server(lambda client: ((each.name, each.description) for each in client.batch_endpoints.list()))
+
+
+def logs(ctx: typer.Context, incomplete: str) -> Offers:
+    """The paths of the logs of the job that is named before."""
+    job_id = ctx.params.get("job_id") or ""
+    printed = [(name, "what the workers' code printed") for name in ("stdout", "stderr")]
+
+    def listed(client: Client) -> Iterator[tuple[str, str]]:
+        yield from printed
+        yield from ((log.path, f"{log.bytes:,} bytes") for log in client.logs.list(job_id))
+
+    return _offered(ctx, incomplete, listed)
