@@ -13,11 +13,11 @@ from typing import Any, Final
 
 from parallelrun_core.azure.findings import DocumentLocation, Findings, quoted
 from parallelrun_core.azure.named import named_input
+from parallelrun_core.azure.part import DataAdditions
 from parallelrun_core.azure.scope import LATER, STAND_IN, Fields, Later, PipelineScope
 from parallelrun_core.azure.v2_models import LITERAL_TYPES, MODEL_TYPES, GivenInput
 from parallelrun_core.errors import InvalidInput, NotFound
 from parallelrun_core.problems import did_you_mean, was_meant
-from parallelrun_core.spec.data_defaults import ADDITIONS
 from parallelrun_core.spec.expressions import (
     is_expression,
     only_expression,
@@ -217,7 +217,7 @@ def _overlay(
         return None
     fields = {name: base[name] for name in ("path", LATER) if name in base} | {"type": kind, "mode": mode} | model
     fields |= {"asset": base["asset"]} if base.get("asset") else {}
-    additions = {key: getattr(entry, key) or base.get(key) for key in ADDITIONS}
+    additions = {key: getattr(entry, key) or base.get(key) for key in DataAdditions.model_fields}
     return fields | {key: value for key, value in additions.items() if value}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, StrictStr
 
@@ -16,6 +16,16 @@ class DocumentPart(Strict):
     """Part of a document. Most services import these models and never use them, so they are built on first use."""
 
     model_config = ConfigDict(protected_namespaces=(), defer_build=True)
+
+
+class DataAdditions(DocumentPart):
+    """Fields of an input that documents of Azure ML may have here, as a job spec, and have not there."""
+
+    transformations: list[Any] | None = None
+    """The steps of an MLTable, inline."""
+    hidden_files: Literal["skip", "read"] | None = None
+    litter_files: Literal["skip", "warn", "read"] | None = None
+    on_mismatch: Literal["keep", "null", "error"] | None = None
 
 
 class Labelled(DocumentPart):

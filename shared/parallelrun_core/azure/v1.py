@@ -26,11 +26,10 @@ from parallelrun_core.azure.findings import DocumentLocation, Findings, as_mappi
 from parallelrun_core.azure.forms import CONFIG
 from parallelrun_core.azure.named import named_input
 from parallelrun_core.azure.options import hints_of_options
-from parallelrun_core.azure.part import DocumentPart
+from parallelrun_core.azure.part import DataAdditions, DocumentPart
 from parallelrun_core.azure.v2_models import Count, FileName, Threshold
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.names.computes import NOTE
-from parallelrun_core.spec.data_defaults import ADDITIONS
 from parallelrun_core.spec.expressions import bound_name
 from parallelrun_core.spec.fields import checked_path, checked_size
 from parallelrun_core.spec.job_checks import in_order
@@ -94,7 +93,7 @@ class Config(DocumentPart):
         return self
 
 
-class GivenData(DocumentPart):
+class GivenData(DataAdditions):
     """An input of a step: by its path, or as a v1 `DataReference` names what is in a datastore."""
 
     name: StrictStr | None = None
@@ -104,10 +103,6 @@ class GivenData(DocumentPart):
     path_on_datastore: StrictStr | None = None
     type: Literal["uri_folder", "uri_file", "mltable"] = "uri_folder"
     mode: Literal["ro_mount", "mount", "direct", "download"] | None = None
-    transformations: list[Any] | None = None
-    hidden_files: Literal["skip", "read"] | None = None
-    litter_files: Literal["skip", "warn", "read"] | None = None
-    on_mismatch: Literal["keep", "null", "error"] | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -298,7 +293,7 @@ def _inputs(
         mode = "ro_mount" if data.mode == "mount" else data.mode or default
         inputs[name] = {"path": path, "type": data.type, "mode": mode}
         inputs[name] |= {key: value for key, value in (named or {}).items() if key in ("asset", "model")}
-        additions = ((key, getattr(data, key)) for key in ADDITIONS)
+        additions = ((key, getattr(data, key)) for key in DataAdditions.model_fields)
         inputs[name] |= {key: value for key, value in additions if value}
     return inputs
 

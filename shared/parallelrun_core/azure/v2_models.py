@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, field_validator
 
-from parallelrun_core.azure.part import DocumentPart, Label, LabelledJob
+from parallelrun_core.azure.part import DataAdditions, DocumentPart, Label, LabelledJob
 from parallelrun_core.spec.fields import checked_file_name, checked_size
 from parallelrun_core.spec.job_checks import in_order
 
@@ -115,7 +115,7 @@ class V2Pipeline(LabelledJob):
     is_deterministic: StrictBool | None = None
 
 
-class GivenInput(DocumentPart):
+class GivenInput(DataAdditions):
     """An input, given with its path or declared by a component."""
 
     type: DataType | None = None
@@ -124,14 +124,6 @@ class GivenInput(DocumentPart):
     path_on_compute: StrictStr | None = None
     datastore: StrictStr | None = None
     """The datastore that Azure ML's client uploads a local path to."""
-    transformations: list[Any] | None = None
-    """An addition to Azure ML's fields: the steps of an MLTable, inline."""
-    hidden_files: Literal["skip", "read"] | None = None
-    """An addition, too, as in a job spec."""
-    litter_files: Literal["skip", "warn", "read"] | None = None
-    """Likewise."""
-    on_mismatch: Literal["keep", "null", "error"] | None = None
-    """Likewise."""
     optional: bool = False
     default: Any = None
     value: Any = None

@@ -45,8 +45,6 @@ AZURE: Final = DataDefaults(
 )
 """A list of files has every file there (reference §4.1), so nothing is left out of one. Without a row, the reference
 lets a job fail (§3.5); it doesn't compare the columns of DataFrames (§7)."""
-ADDITIONS: Final = ("transformations", *OWN.inputs, "on_mismatch")
-"""Fields of an input that documents of Azure ML may have here, though they have none there."""
 
 
 def with_data_defaults(spec: JobSpec, defaults: DataDefaults) -> JobSpec:
