@@ -34,21 +34,21 @@ def _missing(owner: type, name: str) -> AttributeError:
     return AttributeError(f"{owner.__name__.strip('_')}.{name} has no counterpart in ParallelRun ({remedy})")
 
 
-class _TellsOfItself(type):
+class _ReportsMissing(type):
     """The kind of such classes: they are asked for members themselves, as in `Dataset.File.upload_directory`."""
 
     def __getattr__(cls, name: str) -> Any:
         raise _missing(cls, name)
 
 
-class ToldAsMissing(metaclass=_TellsOfItself):
+class ReportsMissing(metaclass=_ReportsMissing):
     """A class of v1, with those of its members that public samples use."""
 
     def __getattr__(self, name: str) -> Any:
         raise _missing(type(self), name)
 
 
-class Datastore(ToldAsMissing):
+class Datastore(ReportsMissing):
     """A datastore by its name: `azureml://datastores/NAME/paths/…`.
 
     Args:
@@ -154,7 +154,7 @@ class DataReference(Input):
         super().__init__(path=datastore.path(path_on_datastore), name=data_reference_name, mode=_MODES.get(mode, mode))
 
 
-class NamedDataset(DatasetInput, ToldAsMissing):
+class NamedDataset(DatasetInput, ReportsMissing):
     """An input with the methods that v1's datasets have."""
 
     @property
@@ -234,7 +234,7 @@ class NamedDataset(DatasetInput, ToldAsMissing):
         return NamedDataset(**{**vars(self), **changes})
 
 
-class _Files(ToldAsMissing):
+class _Files(ReportsMissing):
     @staticmethod
     def from_files(
         path: DataPlace, validate: bool = True, partition_format: str | None = None, is_file: bool = False
@@ -247,7 +247,7 @@ class _Files(ToldAsMissing):
         return NamedDataset(path=_place(path), transformations=_by_path(partition_format) or None)
 
 
-class _Tables(ToldAsMissing):
+class _Tables(ReportsMissing):
     """Datasets whose rows `run()` gets as DataFrames. Arguments are in the order of v1."""
 
     @staticmethod
@@ -328,7 +328,7 @@ def _table(
     return NamedDataset(path=_place(path), transformations=[{step: options}, *_by_path(partition_format)])
 
 
-class Dataset(ToldAsMissing):
+class Dataset(ReportsMissing):
     """v1's `Dataset`: `Dataset.File`, `Dataset.Tabular`, and data assets by name."""
 
     File = _Files

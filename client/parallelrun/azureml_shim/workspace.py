@@ -7,7 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
-from parallelrun.azureml_shim.data import Datastore, ToldAsMissing
+from parallelrun.azureml_shim.data import Datastore, ReportsMissing
 from parallelrun.builders.parts import refuse
 from parallelrun.builders.v1_pipeline import Pipeline
 from parallelrun.client import Client
@@ -27,7 +27,7 @@ class ComputeTargetException(Exception):
     """Raised by v1 where there is no compute of a name; here, there is one of each name."""
 
 
-class ComputeTarget(ToldAsMissing):
+class ComputeTarget(ReportsMissing):
     """A compute by its name: a job's `compute`, where computes are defined, and without effect where none is."""
 
     def __init__(self, workspace: Any = None, name: str = "cpu-cluster") -> None:
@@ -84,7 +84,7 @@ class _Computes(Mapping[str, ComputeTarget]):
         return 0
 
 
-class Workspace(ToldAsMissing):
+class Workspace(ReportsMissing):
     """The one workspace of a server; names of subscription, resource group and workspace don't matter."""
 
     def __init__(
@@ -129,7 +129,7 @@ class Workspace(ToldAsMissing):
             return {each.name: Datastore(self, each.name) for each in client.datastores.list()}
 
 
-class OutputData(ToldAsMissing):
+class OutputData(ReportsMissing):
     """The outputs of a step."""
 
     def __init__(self, job_id: str, name: str) -> None:
@@ -152,7 +152,7 @@ class OutputData(ToldAsMissing):
             return sum(1 for _ in client.outputs.download_all(self._job_id, folder))
 
 
-class Run(ToldAsMissing):
+class Run(ReportsMissing):
     """A job, or the job of a step."""
 
     def __init__(self, job_id: str, name: str = "") -> None:
@@ -238,7 +238,7 @@ class Run(ToldAsMissing):
 PipelineRun = Run
 
 
-class Experiment(ToldAsMissing):
+class Experiment(ReportsMissing):
     """The experiment, a name that groups jobs for people."""
 
     def __init__(self, workspace: Any = None, name: str = "Default") -> None:
@@ -272,7 +272,7 @@ class Experiment(ToldAsMissing):
             return Run(job_id)
 
 
-class Model(ToldAsMissing):
+class Model(ReportsMissing):
     """A model of the server.
 
     Raises:

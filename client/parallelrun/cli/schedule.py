@@ -68,7 +68,7 @@ def show(
         ("overlap", "allowed" if definition.allow_overlap else "not allowed"),
         ("job", f"{definition.job.name} ({definition.job.type})"),
         ("next", "\n".join(definition.next)),
-        ("last", "\n".join(map(_told, fires))),
+        ("last", "\n".join(map(_line_of, fires))),
         ("notes", "\n".join(definition.job.notes)),
     ]
     show_one(definition, form, name=definition.name, lines=lines)
@@ -104,7 +104,7 @@ def _next(schedule: Schedule) -> str:
     return ", ".join(schedule.next[:3]) or ("never" if schedule.enabled else "it is disabled")
 
 
-def _told(fire: Fire) -> str:
+def _line_of(fire: Fire) -> str:
     passed = f", {fire.passed_over:,} before it passed over" if fire.passed_over else ""
     return f"{fire.due} {fire.outcome} {fire.job_id or fire.why}{passed}"
 

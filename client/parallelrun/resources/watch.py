@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _MANY: Final = 10
 _BUSY: Final = 429
-_TOLD_AFTER_S: Final = 3.0
+_REPORTED_AFTER_S: Final = 3.0
 """After so long without an answer, a connection that broke is worth a word."""
 
 
@@ -44,7 +44,7 @@ def watch(client: Client, job: Job, display: Display, *, on_disconnect: Callable
 
 
 class _Away:
-    """The state of the server, which is away or not; a change is told once.
+    """The state of the server, which is away or not; a change is reported once.
 
     A connection that broke is no news while the next one may be answered at once: servers that restart, and proxies
     that end long answers, close it. Nor is a server that answers that it is busy.
@@ -52,7 +52,7 @@ class _Away:
 
     def __init__(self, display: Display, on_disconnect: Callable[[], None]) -> None:
         self._since: float | None = None
-        self._is_told = False
+        self._is_reported = False
         self._display = display
         self._on_disconnect = on_disconnect
 
@@ -61,16 +61,16 @@ class _Away:
         now = time.monotonic()
         self._since = now if self._since is None else self._since
         is_busy = isinstance(error, ApiError) and error.status == _BUSY
-        if not self._is_told and not is_busy and now - self._since >= _TOLD_AFTER_S:
-            self._is_told = True
+        if not self._is_reported and not is_busy and now - self._since >= _REPORTED_AFTER_S:
+            self._is_reported = True
             self._display.note(f"connection lost ({clean(str(error))}); trying again")
         self._on_disconnect()
 
     def heard(self) -> None:
         """Take note that the server has answered."""
-        if self._is_told:
+        if self._is_reported:
             self._display.note("connected again")
-        self._since, self._is_told = None, False
+        self._since, self._is_reported = None, False
 
 
 def _watch_job(client: Client, job_id: str, display: Display, away: _Away) -> Job:

@@ -130,7 +130,7 @@ class _WaitingWords:
         self._context = context
         self._folder = context.jobs.folder(snapshot.id)
         self._viewer = CURRENT.get()
-        self._told = snapshot.waiting
+        self._sent = snapshot.waiting
         self._due = Every(_WAITING_S)
         self.wait_s = self._due.wait_s
 
@@ -142,9 +142,9 @@ class _WaitingWords:
             waiting = await run_sync(self._context.waits.of, self._folder, self._viewer)
         except (RedisError, ParallelRunError, OSError):
             return None
-        if waiting == self._told:
+        if waiting == self._sent:
             return None
-        self._told = waiting
+        self._sent = waiting
         return encoded(waiting) if waiting is not None else "{}"
 
 
