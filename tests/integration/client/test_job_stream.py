@@ -50,7 +50,7 @@ def test_stream_survives_disconnects_and_exits_as_the_job_did(
 def test_stream_says_that_the_connection_is_lost_once_it_stays_so(
     api: FakeApi, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("parallelrun.resources.watch._TOLD_AFTER_S", 0.5)
+    monkeypatch.setattr("parallelrun.resources.watch._REPORTED_AFTER_S", 0.5)
     api.on("GET", "/v1/jobs/job_1", Answer.of(JOB), Answer.of(COMPLETED))
     events = Answer.events(("3-0", "progress", {"scheduled": 9, "done": 4}), ("", "end", COMPLETED))
     api.on("GET", EVENTS, HANG_UP, HANG_UP, HANG_UP, HANG_UP, HANG_UP, HANG_UP, events)
@@ -65,7 +65,7 @@ def test_stream_says_that_the_connection_is_lost_once_it_stays_so(
 def test_stream_does_not_take_a_server_that_is_busy_for_one_that_is_away(
     api: FakeApi, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("parallelrun.resources.watch._TOLD_AFTER_S", 0.0)
+    monkeypatch.setattr("parallelrun.resources.watch._REPORTED_AFTER_S", 0.0)
     api.on("GET", "/v1/jobs/job_1", Answer.of(JOB), Answer.of(COMPLETED))
     busy = Answer.of({"code": "too_many_streams", "detail": "1,000 clients are watching already."}, 429)
     api.on("GET", EVENTS, busy, busy, Answer.events(("", "end", COMPLETED)))
