@@ -11,7 +11,7 @@ import msgspec
 
 from parallelrun.models import BatchDeployment, BatchEndpoint, Job
 from parallelrun.packaging.submission import notes_on, submission_headers
-from parallelrun.resources.resource import Definition, Definitions, pages
+from parallelrun.resources.resource import Definition, Definitions
 from parallelrun.resources.sending import SendsJobs
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class BatchDeployments(SendsJobs):
 
     def list(self, endpoint_name: str) -> list[BatchDeployment]:
         """Return the deployments of an endpoint, by name. Raises NotFound."""
-        return list(pages(self._transport, f"{_path(endpoint_name)}/deployments", BatchDeployment))
+        return list(self._all(f"{_path(endpoint_name)}/deployments", BatchDeployment))
 
     def get(self, name: str, endpoint_name: str) -> BatchDeployment:
         """Return one of them. Raises NotFound."""

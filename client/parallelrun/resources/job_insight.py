@@ -11,7 +11,7 @@ import msgspec
 
 from parallelrun.http.transport import Transport
 from parallelrun.models import Explanation, FailedItem, Metric, MiniBatch
-from parallelrun.resources.resource import Resource, as_model, job_path, pages
+from parallelrun.resources.resource import Resource, job_path
 from parallelrun_core.adviser.advice import Advice, AdviceCurve
 from parallelrun_core.answers.drafts import JobDocument
 from parallelrun_core.answers.mini_batches import MiniBatchInputs
@@ -23,6 +23,14 @@ from parallelrun_core.answers.stacks import NodeStacks, StacksAsked
 
 _PAGE: Final = 200
 _POLL_S = 0.25
+
+
+class Stacks(msgspec.Struct, kw_only=True, frozen=True):
+    """The answers of a job's nodes."""
+
+    nodes: list[NodeStacks]
+    silent: list[str]
+    """Nodes that have not answered in time."""
 
 
 class JobInsight(Resource):
@@ -141,35 +149,15 @@ class JobInsight(Resource):
         Raises:
             Conflict: no node works for it now, or it runs a command.
         """
-
-        return ask_for_stacks(
-            self._transport, job_id, node=node, process=process, timeout_s=timeout_s, sleep=self._sleep
-        )
-
-
-class Stacks(msgspec.Struct, kw_only=True, frozen=True):
-    """The answers of a job's nodes."""
-
-    nodes: list[NodeStacks]
-    silent: list[str]
-    """Nodes that have not answered in time."""
-
-
-def ask_for_stacks(
-    transport: Transport, job_id: str, *, node: str, process: str, timeout_s: float, sleep: Callable[[float], None]
-) -> Stacks:
-    """Ask the nodes that work for a job, and wait for what they answer."""
-    wish = {"node": node, "process": process}
-    path = job_path(job_id)
-    answer = transport.request("POST", f"{path}:stacks", idempotent=True, body=lambda: {"json": wish})
-    request = as_model(answer, StacksAsked)
-    deadline = time.monotonic() + timeout_s
-    while True:
-        node_stacks = [each for each in pages(transport, f"{path}/stacks", NodeStacks) if each.id == request.id]
-        silent = sorted(set(request.nodes) - {each.node for each in node_stacks})
-        if not silent or time.monotonic() > deadline:
-            return Stacks(nodes=node_stacks, silent=silent)
-        sleep(_POLL_S)
+        path = job_path(job_id)
+        request = self._ask("POST", f"{path}:stacks", StacksAsked, {"node": node, "process": process})
+        deadline = time.monotonic() + timeout_s
+        while True:
+            node_stacks = [each for each in self._all(f"{path}/stacks", NodeStacks) if each.id == request.id]
+            silent = sorted(set(request.nodes) - {each.node for each in node_stacks})
+            if not silent or time.monotonic() > deadline:
+                return Stacks(nodes=node_stacks, silent=silent)
+            self._sleep(_POLL_S)
 
 
 class Pictures(Resource):

@@ -290,40 +290,34 @@ class Jobs(JobInsight, SendsJobs):
         while not job.has_ended:
             since = job.version
 
-            def ask(since: int = since) -> Any:
-                params = {"wait": f"{every_s:.3f}", "since": str(since)}
+            def ask(since: int = since) -> Job:
                 try:
-                    return self._transport.request(
-                        "GET", job_path(job_id), idempotent=True, params=params, read_timeout_s=every_s + 10
-                    )
+                    return self._get_later(job_id, since, every_s)
                 except (ConnectionFailed, ApiError) as error:
                     if on_disconnect:
                         on_disconnect(error)
                     raise
 
-            job = as_model(patiently(ask, sleep=self._sleep), Job)
+            job = patiently(ask, sleep=self._sleep)
             yield job
 
     def _wait_for(self, job: Job, deadline: float, *, since: int) -> Job:
         """The job, once it has another version than `since` or has ended."""
 
-        def ask() -> Any:
+        def ask() -> Job:
             left_s = deadline - time.monotonic()
             if left_s <= 0:
                 raise TimedOut(f"Job {job.id} is still {job.state}.")
-            wait_s = min(left_s, _LONG_POLL_S)
-            return self._transport.request(
-                "GET",
-                job_path(job.id),
-                idempotent=True,
-                params={"wait": f"{wait_s:.3f}", "since": str(since)},
-                read_timeout_s=wait_s + 10,
-            )
+            return self._get_later(job.id, since, min(left_s, _LONG_POLL_S))
 
         while True:
-            newer = as_model(patiently(ask, deadline=deadline, sleep=self._sleep), Job)
+            newer = patiently(ask, deadline=deadline, sleep=self._sleep)
             if newer.version != since or newer.has_ended:
                 return newer
+
+    def _get_later(self, job_id: str, since: int, wait_s: float) -> Job:
+        """Return a job once its version is above `since`, or it has ended, but after this time at the latest."""
+        return self._ask("GET", job_path(job_id), Job, wait=f"{wait_s:.3f}", since=since, read_timeout_s=wait_s + 10)
 
 
 def _below_the_cell() -> Callable[[Job], None] | None:

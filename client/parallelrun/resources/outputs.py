@@ -21,7 +21,7 @@ from parallelrun.http.retry import PATIENCE_S, RetryDeadline, patiently
 from parallelrun.http.transport import Transport
 from parallelrun.local_folder import local_folder
 from parallelrun.models import Job, RemoteFile
-from parallelrun.resources.resource import as_model, job_path, pages
+from parallelrun.resources.resource import Resource, job_path, pages
 
 
 @dataclass
@@ -48,7 +48,7 @@ class _Part:
             return hashlib.file_digest(file, "sha256").hexdigest() == self.sha256
 
 
-class JobOutputs:
+class JobOutputs(Resource):
     """The output files of jobs."""
 
     def __init__(
@@ -58,13 +58,13 @@ class JobOutputs:
         patience_s: float = PATIENCE_S,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._transport = transport
+        super().__init__(transport)
         self._patience_s = patience_s
         self._sleep = sleep
 
     def list(self, job_id: str) -> list[RemoteFile]:
         """All output files of a job."""
-        return list(pages(self._transport, job_path(job_id, "outputs"), RemoteFile))
+        return list(self._all(job_path(job_id, "outputs"), RemoteFile))
 
     def elsewhere(self, job_id: str) -> dict[str, str]:
         """The URLs of the outputs that are in object stores, by name; that of the job itself, with its rows, by `""`.
@@ -118,7 +118,7 @@ class JobOutputs:
 
     def _job(self, job_id: str) -> Job:
         # Without patience: a mistyped URL should fail soon.
-        return as_model(self._transport.request("GET", job_path(job_id), idempotent=True), Job)
+        return self._ask("GET", job_path(job_id), Job)
 
     def _asked(self, ask: Callable[[], Any]) -> Any:
         return patiently(ask, limit_s=self._patience_s, sleep=self._sleep)
@@ -202,15 +202,12 @@ def _elsewhere(page: dict[str, Any]) -> dict[str, str]:
     return {each["output"]: each["url"] for each in page.get("elsewhere", ())}
 
 
-class JobLogs:
+class JobLogs(Resource):
     """The logs of jobs."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def list(self, job_id: str) -> list[RemoteFile]:
         """All logs that exist so far."""
-        return list(pages(self._transport, job_path(job_id, "logs"), RemoteFile))
+        return list(self._all(job_path(job_id, "logs"), RemoteFile))
 
     def read(self, job_id: str, path: str, *, tail: int | None = None) -> Iterator[bytes]:
         """The content of a log at this moment, in chunks.
