@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
 
 from parallelrun_core.documents.codecs import Codec
@@ -19,6 +20,7 @@ _MAX_LISTED: Final = 20
 """Names in a message."""
 
 
+@dataclass(frozen=True, eq=False)
 class Documents(Generic[T]):
     """Values of one type by name, durable. Safe to share between threads and processes.
 
@@ -33,27 +35,17 @@ class Documents(Generic[T]):
         is_name: which names count; others in the store are passed over.
     """
 
-    def __init__(
-        self,
-        store: DocumentStore,
-        codec: Codec[T],
-        *,
-        noun: str,
-        create_hint: str = "",
-        suffix: str = ".json",
-        is_name: Callable[[str], object] = bool,
-    ) -> None:
-        self.store: Final = store
-        self._codec: Final = codec
-        self._noun: Final = noun
-        self._create_hint: Final = create_hint
-        self._suffix: Final = suffix
-        self._is_name: Final = is_name
+    store: DocumentStore
+    codec: Codec[T]
+    noun: str
+    create_hint: str = ""
+    suffix: str = ".json"
+    is_name: Callable[[str], object] = bool
 
     def names(self) -> list[str]:
         """The names of all values, in order."""
-        names = (name.removesuffix(self._suffix) for name in self.store.names() if name.endswith(self._suffix))
-        return sorted(name for name in names if self._is_name(name))  # `gpu.json` is behind `gpu-large.json`
+        names = (name.removesuffix(self.suffix) for name in self.store.names() if name.endswith(self.suffix))
+        return sorted(name for name in names if self.is_name(name))  # `gpu.json` is behind `gpu-large.json`
 
     def __contains__(self, name: str) -> bool:
         """Return whether there is a value of this name, readable or not."""
@@ -93,7 +85,7 @@ class Documents(Generic[T]):
             DocumentMissing: the store was removed.
         """
         try:
-            self.store.create(self._key(name), self._codec.encode(value), if_store_exists=if_store_exists)
+            self.store.create(self._key(name), self.codec.encode(value), if_store_exists=if_store_exists)
         except DocumentExists:
             return False
         return True
@@ -112,7 +104,7 @@ class Documents(Generic[T]):
 
     def put(self, name: str, value: T) -> bool:
         """Write a value in place of whatever there was; returns whether there was none."""
-        return self.store.replace(self._key(name), self._codec.encode(value))
+        return self.store.replace(self._key(name), self.codec.encode(value))
 
     def update(self, name: str, change: Callable[[T | None], T]) -> T:
         """Write what `change` makes of a value; no write of another process is lost in between.
@@ -134,9 +126,9 @@ class Documents(Generic[T]):
                 continue
             value = change(before)
             with suppress(VersionMismatch):
-                self.store.replace(key, self._codec.encode(value), if_version=version)
+                self.store.replace(key, self.codec.encode(value), if_version=version)
                 return value
-        raise Conflict(f"The {self._noun} {name!r} is being changed by others all the time. Try again.")
+        raise Conflict(f"The {self.noun} {name!r} is being changed by others all the time. Try again.")
 
     def remove(self, name: str) -> None:
         """Remove a value. Raises NotFound."""
@@ -147,20 +139,20 @@ class Documents(Generic[T]):
 
     def not_found(self, name: str) -> NotFound:
         """The error for a name that isn't there."""
-        return no_such(self._noun, name, self.names(), self._create_hint)
+        return no_such(self.noun, name, self.names(), self.create_hint)
 
     def hint(self, missing_name: str) -> str:
         """Return what to do about a name that isn't there: what it may be a slip of, what there is, how to make one."""
-        return names_hint(missing_name, self.names(), self._create_hint)
+        return names_hint(missing_name, self.names(), self.create_hint)
 
     def _key(self, name: str) -> str:
-        return f"{name}{self._suffix}"
+        return f"{name}{self.suffix}"
 
     def _read(self, name: str) -> tuple[T, str]:
         key = self._key(name)
         stored = self.store.read(key)
-        label = f"{self._noun} {name!r} ({self.store.location(key)})"
-        return self._codec.decode(stored.data, label), stored.version
+        label = f"{self.noun} {name!r} ({self.store.location(key)})"
+        return self.codec.decode(stored.data, label), stored.version
 
 
 class Named(Protocol):

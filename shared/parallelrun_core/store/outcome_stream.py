@@ -11,7 +11,7 @@ import msgspec
 from parallelrun_core.store.keys import JobKeys
 from parallelrun_core.store.seals import Kind, Seal, Seals
 from parallelrun_core.wire.costs import Spent
-from parallelrun_core.wire.outcome import InitFailure, LostRows, Outcome, Phase, decode_list, encode_all
+from parallelrun_core.wire.outcome import InitFailure, LostRows, Outcome, Phase, decode_list
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -138,37 +138,19 @@ _DECODERS: Final[dict[Kind, Callable[[bytes, dict[bytes, bytes], bytes], StreamE
 """What decodes the sealed entries of each kind, the most frequent first."""
 
 
-def report_init_failure(redis: Redis, job_id: str, failure: InitFailure, seal: Seal) -> None:
-    """Tell the leader, from an agent, that a worker didn't get through `init()`."""
-    _add_sealed(redis, job_id, "init_failed", msgspec.json.encode(failure), seal)
-
-
 def report_preparing(redis: Redis, job_id: str, node: str) -> None:
-    """Tell the leader, from an agent, that it still gets what the workers need: an environment, inputs."""
+    """Report to the leader, from an agent, that it still gets what the workers need: an environment, inputs."""
     _add(redis, job_id, {"preparing": node})
 
 
-def report_phases(redis: Redis, job_id: str, phases: list[Phase], seal: Seal) -> None:
-    """Tell the leader, from an agent, how long init() and shutdown() took in some workers; for the reports."""
-    _add_sealed(redis, job_id, "phases", msgspec.json.encode(phases), seal)
-
-
-def report_whole_failures(redis: Redis, job_id: str, outcomes: list[Outcome], seal: Seal) -> None:
-    """Tell the leader, from an agent, which mini-batches have failed whose items are not run apart yet."""
-    _add_sealed(redis, job_id, "whole_failures", encode_all(outcomes), seal)
-
-
-def report_cost(redis: Redis, job_id: str, spent: Spent, seal: Seal) -> None:
-    """Tell the leader, from an agent, what scripts have spent on its node so far."""
-    _add_sealed(redis, job_id, "spent", msgspec.json.encode(spent), seal)
-
-
 def report_concatenated(redis: Redis, job_id: str, concatenated: Concatenated, seal: Seal | None = None) -> None:
-    """Tell the leader, from the concatenator, what became of the output; without a seal, that it is postponed."""
-    _add_sealed(redis, job_id, "concatenated", msgspec.json.encode(concatenated), seal)
+    """Report to the leader, from the concatenator, what became of the output; without a seal, that it is postponed."""
+    report(redis, job_id, "concatenated", concatenated, seal)
 
 
-def _add_sealed(redis: Redis, job_id: str, kind: Kind, payload: bytes, seal: Seal | None) -> None:
+def report(redis: Redis, job_id: str, kind: Kind, value: object, seal: Seal | None) -> None:
+    """Report to the leader what `StreamEntry` has for this kind."""
+    payload = msgspec.json.encode(value)
     _add(redis, job_id, {kind: payload, **({"t": seal.on(kind, payload)} if seal is not None else {})})
 
 

@@ -9,9 +9,8 @@ import pytest
 from parallelrun_core.errors import Fenced
 from parallelrun_core.store.outcome_stream import (
     Concatenated,
+    report,
     report_concatenated,
-    report_init_failure,
-    report_phases,
     report_preparing,
 )
 from parallelrun_core.wire.outcome import Failure, InitFailure, Phase
@@ -27,7 +26,7 @@ def test_entries_come_in_order_and_from_where_the_reader_was(job: JobOnRedis) ->
     held = agent.lease(3)
     agent.queue.turn("stay", decided(held[:2]), 0)
     failure = InitFailure("node", "process000", Failure("INIT_EXCEPTION", "no model", "Traceback"))
-    report_init_failure(job.redis, job.job_id, failure, job.seal("node-1"))
+    report(job.redis, job.job_id, "init_failed", failure, job.seal("node-1"))
     report_concatenated(job.redis, job.job_id, Concatenated("/out", 5, "abc"), job.seal())
     report_preparing(job.redis, job.job_id, "node")
     *entries, preparing = job.entries()
@@ -46,8 +45,8 @@ def test_who_comes_too_late_leaves_nothing_of_a_job_that_was_retired(job: JobOnR
     job.registry.retire(job.job_id, term=job.leader.term)
     before = job.everything()
     failure = Failure("INIT_EXCEPTION", "no model", "Traceback")
-    report_init_failure(job.redis, job.job_id, InitFailure("node", "process000", failure), job.seal("node-1"))
-    report_phases(job.redis, job.job_id, [Phase("node", "process000", "SHUTDOWN", 1.0, 1.0)], job.seal("node-1"))
+    report(job.redis, job.job_id, "init_failed", InitFailure("node", "process000", failure), job.seal("node-1"))
+    report(job.redis, job.job_id, "phases", [Phase("node", "process000", "SHUTDOWN", 1.0, 1.0)], job.seal("node-1"))
     report_preparing(job.redis, job.job_id, "node")
     report_concatenated(job.redis, job.job_id, Concatenated("/out", 5, "abc"), job.seal())
     assert job.everything() == before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from parallelrun_agent.policy.apart_queue import ApartQueue
 from parallelrun_agent.policy.commands import Command, Commit, ReportFailure
@@ -16,6 +17,7 @@ from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.outcome import Failure, Outcome, Use
 
 
+@dataclass(eq=False)
 class Conclusions:
     """Ends the tries of one job on one node.
 
@@ -27,40 +29,29 @@ class Conclusions:
         membership: while the node drains, nothing is begun here any more, so no items are run apart.
     """
 
-    def __init__(
-        self,
-        commands: deque[Command],
-        outcomes: OutcomeBuilder,
-        apart: ApartQueue,
-        early: EarlyFailures,
-        keep: Callable[[Outcome, Assignment, Worker], None],
-        *,
-        spec: JobSpec,
-        membership: Membership,
-    ) -> None:
-        self._commands = commands
-        self._spec = spec
-        self._membership = membership
-        self._outcomes = outcomes
-        self._apart = apart
-        self._early = early
-        self._keep = keep
+    commands: deque[Command]
+    outcomes: OutcomeBuilder
+    apart: ApartQueue
+    early: EarlyFailures
+    keep: Callable[[Outcome, Assignment, Worker], None]
+    spec: JobSpec
+    membership: Membership
 
     def conclude(self, assignment: Assignment, worker: Worker, answer: WorkerAnswer, elapsed_s: float) -> None:
         """End a try with a worker's answer, or with what stands for it."""
-        outcome = self._outcomes.build(assignment, worker, answer, elapsed_s)
+        outcome = self.outcomes.build(assignment, worker, answer, elapsed_s)
         isolation = assignment.isolation
-        if isolation is None and answer.failure is None and self._apart.has_succeeded:
-            self._keep(outcome, assignment, worker)  # as nearly all: the first success has said all that one can say
+        if isolation is None and answer.failure is None and self.apart.has_succeeded:
+            self.keep(outcome, assignment, worker)  # as nearly all: the first success has said all that one can say
             return
         if isolation is not None:
             outcome = isolation.outcome(outcome, detail_of(outcome.mini_batch, assignment.delivery.message))
-        self._early.concluded(outcome)
-        if isolation is None and not self._membership.is_draining and self._apart.takes(outcome):
-            self._commands.append(ReportFailure(outcome, to_leader=self._apart.add(assignment, outcome)))
+        self.early.concluded(outcome)
+        if isolation is None and not self.membership.is_draining and self.apart.takes(outcome):
+            self.commands.append(ReportFailure(outcome, to_leader=self.apart.add(assignment, outcome)))
             return
-        self._apart.concluded(outcome, was_apart=isolation is not None)
-        self._keep(outcome, assignment, worker)
+        self.apart.concluded(outcome, was_apart=isolation is not None)
+        self.keep(outcome, assignment, worker)
 
     def died(self, charged: Sequence[tuple[Assignment, float]], worker: Worker, end: Exit, now: float) -> None:
         """End the tries that are charged with the death of their worker.
@@ -68,14 +59,14 @@ class Conclusions:
         Args:
             charged: each with the time when it began.
         """
-        failure = cause_of_death(end, reason=worker.kill_reason, spec=self._spec)
+        failure = cause_of_death(end, reason=worker.kill_reason, spec=self.spec)
         # Of several, nobody knows whose they were.
         use = Use(peak_bytes=end.peak_bytes) if len(charged) == 1 else Use()
-        process_s = 0.0 if self._spec.mini_batches_in_flight == 1 else -1.0
+        process_s = 0.0 if self.spec.mini_batches_in_flight == 1 else -1.0
         for assignment, since in charged:
-            isolation = None if self._membership.is_draining else assignment.isolation
+            isolation = None if self.membership.is_draining else assignment.isolation
             if isolation is not None and isolation.died(failure, worker.process, now - since):
-                self._apart.return_to([assignment])
+                self.apart.return_to([assignment])
                 continue
             answer = WorkerAnswer(
                 assignment.delivery.mini_batch, run_s=now - since, process_s=process_s, use=use, failure=failure
@@ -91,10 +82,10 @@ class Conclusions:
             missing: by the index of the item, why its file is not here.
         """
         answer = WorkerAnswer(assignment.delivery.mini_batch, failure=failure)
-        outcome = self._outcomes.build(assignment, None, answer, elapsed_s)
-        self._early.concluded(outcome)
-        if self._membership.is_draining or not self._apart.takes_without(assignment, outcome, missing):
-            self._commands.append(Commit(outcome, None))
+        outcome = self.outcomes.build(assignment, None, answer, elapsed_s)
+        self.early.concluded(outcome)
+        if self.membership.is_draining or not self.apart.takes_without(assignment, outcome, missing):
+            self.commands.append(Commit(outcome, None))
             return False
-        self._commands.append(ReportFailure(outcome))
+        self.commands.append(ReportFailure(outcome))
         return True

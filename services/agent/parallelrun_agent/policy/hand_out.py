@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
 
 from parallelrun_agent.policy.apart_queue import ApartQueue
 from parallelrun_agent.policy.commands import Command, SetWidth
@@ -12,6 +13,7 @@ from parallelrun_agent.policy.membership import Membership
 from parallelrun_agent.policy.worker_pool import WorkerPool
 
 
+@dataclass(eq=False)
 class HandOut:
     """Assigns deliveries to the workers of one job.
 
@@ -22,58 +24,47 @@ class HandOut:
         speculates: whether a mini-batch that runs here may be delivered a second time.
     """
 
-    def __init__(
-        self,
-        commands: deque[Command],
-        pool: WorkerPool,
-        apart: ApartQueue,
-        look_ahead: LookAhead,
-        deliveries: Deliveries,
-        *,
-        membership: Membership,
-        speculates: bool,
-    ) -> None:
-        self._commands = commands
-        self._pool = pool
-        self._apart = apart
-        self._look_ahead = look_ahead
-        self.deliveries = deliveries
-        """Deliveries of the present session."""
-        self._membership = membership
-        self._speculates = speculates
+    commands: deque[Command]
+    pool: WorkerPool
+    apart: ApartQueue
+    look_ahead: LookAhead
+    deliveries: Deliveries
+    """Deliveries of the present session."""
+    membership: Membership
+    speculates: bool
 
     def to_workers(self, now: float) -> None:
         """Assign the backlog to the workers; return it when none is left here to run it."""
-        available = self._pool.available()
-        disk_is_full = self._membership.disk_is_full
-        if self._apart and available and not disk_is_full:
-            self.deliveries.requeue(self._apart.take())
+        available = self.pool.available()
+        disk_is_full = self.membership.disk_is_full
+        if self.apart and available and not disk_is_full:
+            self.deliveries.requeue(self.apart.take())
         if not self.deliveries.backlog:
             return
         if not available or disk_is_full:
             self.give_back(now)
             return
-        if width := self._look_ahead.width:
+        if width := self.look_ahead.width:
             for worker in available:
                 if worker.in_flight.width != width:
                     worker.in_flight.width = width
-                    self._commands.append(SetWidth(worker, width))
-            if self._speculates:
-                self._commands += self.deliveries.hand_out_twins(available, self._look_ahead.depth, now)
-        self._commands += self.deliveries.hand_out(available, self._look_ahead.depth, now)
+                    self.commands.append(SetWidth(worker, width))
+            if self.speculates:
+                self.commands += self.deliveries.hand_out_twins(available, self.look_ahead.depth, now)
+        self.commands += self.deliveries.hand_out(available, self.look_ahead.depth, now)
 
     def give_back(self, now: float) -> None:
         """Return what no worker here can run soon; not what is known by now of items that are run apart."""
-        self._apart.return_to(self.deliveries.take_isolated())
+        self.apart.return_to(self.deliveries.take_isolated())
         self.deliveries.give_back_backlog(now)
 
     def release(self, now: float, *, is_idle: bool) -> None:
         """Let items be run apart of mini-batches that were held back, if it is time."""
-        if self._apart.held_back:
-            self._apart.release(now, is_idle=is_idle, nodes=self.deliveries.nodes)
+        if self.apart.held_back:
+            self.apart.release(now, is_idle=is_idle, nodes=self.deliveries.nodes)
 
     def give_back_held_up(self, ready: int, now: float) -> None:
         """Return what waits for nothing but slow heads."""
-        if self.deliveries.backlog and self._pool.is_held_up(now):
-            self._apart.return_to(self.deliveries.take_isolated())
-            self.deliveries.give_back_held_up(self._look_ahead, self._pool.available(), ready, now)
+        if self.deliveries.backlog and self.pool.is_held_up(now):
+            self.apart.return_to(self.deliveries.take_isolated())
+            self.deliveries.give_back_held_up(self.look_ahead, self.pool.available(), ready, now)

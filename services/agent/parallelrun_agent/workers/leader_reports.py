@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING
 
 from parallelrun_agent.workers.error_files import ErrorFiles
 from parallelrun_core.ids import new_session
-from parallelrun_core.store.outcome_stream import (
-    report_cost,
-    report_init_failure,
-    report_phases,
-    report_whole_failures,
-)
+from parallelrun_core.store.outcome_stream import report
 from parallelrun_core.store.seals import Seal
 from parallelrun_core.wire.costs import Spent
 from parallelrun_core.wire.outcome import Failure, InitFailure, Outcome, Phase, PhaseName
@@ -78,15 +73,15 @@ class LeaderReports:
     def send(self, seal: Seal) -> None:
         """Report all of it. Raises redis-py's errors, and can be repeated after one."""
         while self._init_failures:
-            report_init_failure(self._redis, self._job_id, self._init_failures[0], seal)
+            report(self._redis, self._job_id, "init_failed", self._init_failures[0], seal)
             self._init_failures.pop(0)
         if self._phases:
-            report_phases(self._redis, self._job_id, self._phases, seal)
+            report(self._redis, self._job_id, "phases", self._phases, seal)
             self._phases = []
         if self._whole_failures:
-            report_whole_failures(self._redis, self._job_id, self._whole_failures, seal)
+            report(self._redis, self._job_id, "whole_failures", self._whole_failures, seal)
             self._whole_failures = []
         if self._spent_nano != self._reported_nano:
-            report_cost(self._redis, self._job_id, Spent(self._spender, self._spent_nano), seal)
+            report(self._redis, self._job_id, "spent", Spent(self._spender, self._spent_nano), seal)
             self._reported_nano = self._spent_nano
         self.has_news = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -30,30 +31,21 @@ _NO_COUNTS: Final = (
 )  # fmt: skip
 
 
+@dataclass(eq=False)
 class Ending:
     """Concludes one pipeline, and retires it.
 
     Args:
-        destinations_of: the folders of notes in which its end belongs.
+        destinations: the folders of notes in which its end belongs.
         check_turn: raises `Fenced` when the pipeline is no longer the caller's to lead.
     """
 
-    def __init__(
-        self,
-        folder: JobFolder,
-        queue: LeaderQueue,
-        registry: Registry,
-        reports: PipelineReports,
-        *,
-        destinations_of: Sequence[Path],
-        check_turn: Callable[[], object],
-    ) -> None:
-        self._folder = folder
-        self._queue = queue
-        self._registry = registry
-        self._reports = reports
-        self._owed_in = destinations_of
-        self._check_turn = check_turn
+    folder: JobFolder
+    queue: LeaderQueue
+    registry: Registry
+    reports: PipelineReports
+    destinations: Sequence[Path]
+    check_turn: Callable[[], object]
 
     def conclude(self, state: JobState, by_step: Mapping[str, StepStanding], warnings: Sequence[str] = ()) -> None:
         """Record how the pipeline has ended, now that none of its steps runs.
@@ -64,52 +56,52 @@ class Ending:
         Raises:
             Fenced: another turn has begun, which does it.
         """
-        job_id = self._folder.job_id
+        job_id = self.folder.job_id
         if state is JobState.FAILED:
             self._move(JobState.FAILED, failure_of(_bad(by_step)))
         elif state is JobState.COMPLETED:
             self._move(JobState.FINALIZING)  # so nobody is told from now on that it is canceled
-        status = self._registry.status(job_id)
+        status = self.registry.status(job_id)
         failpoints.reach("finish.before_result")
         result = JobResult(
             job_id=job_id,
             state=status.state if status.state.is_terminal else state,
             started=status.started,
-            ended=self._registry.now(),
+            ended=self.registry.now(),
             progress=summed(by_step),
             warnings=[*warnings, *_warnings(by_step)][:_MOST_WARNINGS],
             failure=status.failure,
-            metrics=last_values(self._folder.logs),
+            metrics=last_values(self.folder.logs),
         )
-        self._check_turn()
-        self._reports.conclude(result, by_step)
-        for notes in self._owed_in:
-            enqueue(notes, job_id, self._queue.generation)
-        self._folder.conclude(result, generation=self._queue.generation)
+        self.check_turn()
+        self.reports.conclude(result, by_step)
+        for notes in self.destinations:
+            enqueue(notes, job_id, self.queue.generation)
+        self.folder.conclude(result, generation=self.queue.generation)
         failpoints.reach("finish.after_result")
 
     def retire(self) -> None:
         """Show the recorded end on Redis, which may have forgotten it since, and take the pipeline off the list."""
-        result = self._folder.result()
+        result = self.folder.result()
         if result is None:
             return
         end = result.state
-        state = self._registry.state(self._folder.job_id)
+        state = self.registry.state(self.folder.job_id)
         if end is JobState.COMPLETED and state in (JobState.QUEUED, JobState.PROCESSING):
             self._move(JobState.PROCESSING)
             self._move(JobState.FINALIZING)
         if state is not end:
             self._move(end, result.failure)
         progress = msgspec.json.encode(result.progress)
-        self._queue.show({"progress": progress, "ended": repr(result.ended)}, event=("end", msgspec.json.encode(end)))
-        self._registry.retire(self._folder.job_id, term=self._queue.term)
+        self.queue.show({"progress": progress, "ended": repr(result.ended)}, event=("end", msgspec.json.encode(end)))
+        self.registry.retire(self.folder.job_id, term=self.queue.term)
 
     def _move(self, to: JobState, failure: JobFailure | None = None) -> None:
         """Move the pipeline to a state, unless somebody else was faster."""
         try:
-            self._registry.move(self._folder.job_id, to, failure, term=self._queue.term)
+            self.registry.move(self.folder.job_id, to, failure, term=self.queue.term)
         except (Conflict, NotFound) as error:
-            self._reports.log.info(f"The pipeline can't become {to}: {error}")
+            self.reports.log.info(f"The pipeline can't become {to}: {error}")
 
 
 def summed(by_step: Mapping[str, StepStanding]) -> Progress:

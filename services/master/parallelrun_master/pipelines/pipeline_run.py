@@ -61,7 +61,7 @@ class PipelineRun:
             self._queue,
             self._registry,
             self._reports,
-            destinations_of=destinations_of(folder, record, self._queue.generation, tracing),
+            destinations=destinations_of(folder, record, self._queue.generation, tracing),
             check_turn=self._check_turn,
         )
         self._has_checked = False

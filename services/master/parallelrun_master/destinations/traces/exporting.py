@@ -40,20 +40,16 @@ class NotSent(Exception):
 
 
 class Exporter:
-    """Sends traces to one collector.
+    """Sends traces to one collector."""
 
-    Args:
-        version_of: the distribution whose version is the service's.
-    """
-
-    def __init__(self, version_of: str = "parallelrun") -> None:
+    def __init__(self) -> None:
         self._exporter = OTLPSpanExporter()
         self._ids = _GivenIds()
         # What is sent was decided before there was a process for it.
         provider = TracerProvider(
-            sampler=ALWAYS_ON, resource=_resource(version_of), id_generator=self._ids, shutdown_on_exit=False
+            sampler=ALWAYS_ON, resource=_resource(), id_generator=self._ids, shutdown_on_exit=False
         )
-        self._tracer = provider.get_tracer("parallelrun", version(version_of))
+        self._tracer = provider.get_tracer("parallelrun", version("parallelrun"))
 
     def send(self, spans: Iterable[TraceSpan], of_job: JobSpan, mask: Mask) -> int:
         """Send the spans of one job; returns how many there were.
@@ -107,9 +103,9 @@ class _GivenIds(IdGenerator):
         return self.span_id
 
 
-def _resource(version_of: str) -> Resource:
+def _resource() -> Resource:
     """Return who says all this, unless the variables say so: OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES."""
-    attributes = {"service.name": "parallelrun", "service.version": version(version_of)}
+    attributes = {"service.name": "parallelrun", "service.version": version("parallelrun")}
     operator_attributes = OTELResourceDetector().detect().attributes
     return Resource.create({name: value for name, value in attributes.items() if name not in operator_attributes})
 
