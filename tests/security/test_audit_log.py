@@ -6,6 +6,7 @@ import json
 import os
 import re
 import stat
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,12 +16,14 @@ import httpx
 import pytest
 
 from parallelrun_api.app import create_app
+from parallelrun_api.azure import credentials
 from parallelrun_api.context import build_context
 from parallelrun_api.http.audit import Audit, AuditFile, ListedRefusals, Read, ReadCounts
 from parallelrun_api.http.token import Token
 from parallelrun_api.settings import ApiSettings
 from tests.integration.api.conftest import Site
 from tests.integration.api.server import ApiServer
+from tests.security.azure_target import ML, UPLOADS
 
 TOKEN = "of-the-submitter"
 _NO_JOB = "job_00000000000000000000"
@@ -54,6 +57,17 @@ CHANGES: dict[str, Callable[[httpx.Client, str], httpx.Response]] = {
     "read_output": lambda api, job: api.get(f"/v1/jobs/{job}/outputs/rows.txt"),
 }
 
+OF_AZURE: dict[str, Callable[[httpx.Client], httpx.Response]] = {
+    "hand_out_token": lambda api: api.get(f"/azure/identity?resource={ML}", headers={"X-IDENTITY-HEADER": TOKEN}),
+    "write_blob": lambda api: api.put(blob_url(), content=b"text", headers={"x-ms-blob-type": "BlockBlob"}),
+    "read_output": lambda api: api.get(blob_url()),
+}
+
+
+def blob_url() -> str:
+    query = credentials.new_signature(TOKEN.encode(), "default", "azureml-blobstore", "rw", now=time.time())
+    return f"{UPLOADS}/a.txt?{query}"
+
 
 @pytest.mark.integration
 def test_changes_downloads_and_refusals_are_on_record(redis_url: str, redis: object, tmp_path: Path) -> None:
@@ -67,6 +81,7 @@ def check_record(redis_url: str, tmp_path: Path, without: str = "") -> None:
     with ApiServer(tmp_path / "root", redis_url, *flags, without=without) as server, server.client(headers=OWN) as api:
         job = api.post("/v1/jobs", json=site.spec(), headers={"X-Request-Id": "of-the-client"}).json()["id"]
         done = [("submit", 202), *((did, ask(api, job).status_code) for did, ask in CHANGES.items())]
+        done += [(did, ask(api).status_code) for did, ask in OF_AZURE.items()]
         api.get(f"/v1/jobs/{job}")
         refused = [
             api.get("/v1/jobs", headers={"Authorization": "Bearer wrong"}),
@@ -78,11 +93,12 @@ def check_record(redis_url: str, tmp_path: Path, without: str = "") -> None:
         *done, ("refused", 401), ("refused", 403), ("refused", 421)
     ]  # fmt: skip
     assert {line["job_id"] for line in written[:6]} == {job}
-    assert {line["token_name"] for line in written[:6]} == {"default"}
-    assert {line["token_name"] for line in written[6:]} == {""}
+    assert [line["path"] for line in written[7:9]] == ["azureml-blobstore/a.txt"] * 2
+    assert {line["token_name"] for line in written[:9]} == {"default"}
+    assert {line["token_name"] for line in written[9:]} == {""}
     assert {line["address"] for line in written} == {"127.0.0.1"}
     assert written[0]["request_id"] == "of-the-client"
-    assert [line["request_id"] for line in written[6:]] == [answer.headers["x-request-id"] for answer in refused]
+    assert [line["request_id"] for line in written[9:]] == [answer.headers["x-request-id"] for answer in refused]
     assert TOKEN not in log.read_text()
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
 
@@ -165,7 +181,7 @@ def test_a_line_says_what_the_address_names_and_who_was_handed_a_right(tmp_path:
         ("put_schedule", {"schedule": "nightly"}),
     ):
         audit.answered(asked(route=SimpleNamespace(name=route), path_params=given), 201, [])
-    audit.answered(asked(method="GET", route=SimpleNamespace(name="hand_out_token")), 200, [])
+    audit.answered(asked(method="GET", route=SimpleNamespace(name="hand_out_token", reads="each")), 200, [])
     audit.close()
 
     lines = lines_of(tmp_path / "audit.log")

@@ -10,7 +10,7 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 
 from parallelrun_api.azure import credentials
-from parallelrun_api.azure.answers import FacadeRoute, answer
+from parallelrun_api.azure.answers import HANDS_OUT, FacadeRoute, answer
 from parallelrun_api.azure.auth import AUDIENCES, PREFIX
 from parallelrun_api.azure.facade import READS, Facade, FacadeOf
 from parallelrun_api.azure.facade_assets import SHARED
@@ -50,7 +50,7 @@ def _subject(facade: Facade, path: str, path_params: dict[str, str]) -> Subject 
     return Subject("asset", name, kind) if kind is not None and name else None
 
 
-@router.get("/identity", name="hand_out_token")
+@router.get("/identity", name="hand_out_token", tags=[HANDS_OUT])
 async def token(request: Request, facade: FacadeOf) -> Response:
     """A token for one audience, which ends within the hour."""
     resource = request.query_params.get("resource", "").removesuffix(_DEFAULT).rstrip("/")

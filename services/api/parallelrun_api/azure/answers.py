@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from parallelrun_api.http.audit import Read
 from parallelrun_api.http.errors import HttpError
 from parallelrun_api.http.problems import problem_of
 from parallelrun_api.models import Problem
@@ -22,6 +23,8 @@ _CODES: Final = {
     401: "Unauthorized", 403: "Forbidden", 404: "ResourceNotFound", 409: "Conflict", 413: "RequestEntityTooLarge",
     429: "TooManyRequests", 501: "NotSupported", 503: "ServiceUnavailable",
 }  # fmt: skip
+HANDS_OUT: Final = "hands out"
+"""Tag of routes that only read, and hand out what jobs have written, or a right: each answer is in the audit log."""
 
 
 class NotSupported(HttpError, code="not_supported", http_status=501):
@@ -89,6 +92,10 @@ def refusal(error: Exception) -> Response | None:
 
 class FacadeRoute(APIRoute):
     """A route whose errors are answered in the form of this facade."""
+
+    @property
+    def reads(self) -> Read:
+        return "each" if HANDS_OUT in self.tags else ""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()

