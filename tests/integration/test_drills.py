@@ -71,7 +71,8 @@ _SCHEMES = "parallelrun_core/storage/schemes.py"
 _MOON_SCHEMES = """SCHEMES: Final = {
     "moon": _S3, "mare": _S3._replace(kind="mare", canonical="mare", endpoints=("MARE_ENDPOINT",)),
     "sea": _S3._replace(kind="mare", canonical="sea"),
-    "dust": _S3._replace(kind="dust", canonical="dust", protocol="gcs", lists_in_order=False),"""
+    "dust": _S3._replace(kind="dust", canonical="dust", protocol="gcs", lists_in_order=False),
+    "rock": _AZ._replace(kind="rock", canonical="rock"),"""
 _DATASTORES = "parallelrun_core/datastores/definition.py"
 _MOON_DATASTORE = """
 class MoonDatastore(S3Datastore):
@@ -222,7 +223,7 @@ try:
     supported_path("mooon://tycho/dust.csv")
 except ValueError as error:
     print(str(error).rpartition("; ")[2])
-for url in ("mare://tycho/dust.csv", "dust://tycho/dust.csv"):
+for url in ("mare://tycho/dust.csv", "dust://tycho/dust.csv", "rock://tycho/dust.csv"):
     address = address_of(supported_path(url))
     assert storage_of(url) is storage_of("s3://b/k")
     client = client_of(address.store)
@@ -232,12 +233,13 @@ for url in ("mare://tycho/dust.csv", "dust://tycho/dust.csv"):
 """
     environment = {
         "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "MARE_ENDPOINT": "http://127.0.0.1:9",
-        "PARALLELRUN_LIST_AT_ONCE": "4",
+        "PARALLELRUN_LIST_AT_ONCE": "4", "AZURE_STORAGE_ACCOUNT": "acc", "AZURE_STORAGE_KEY": "a2V5",
     }  # fmt: skip
     written = edited("a kind of object store, or a scheme of URLs").run("-c", program, **environment)
     assert written.splitlines() == [
         "S3Store", "did you mean 'moon://tycho/dust.csv'?", "mare://tycho S3Store True True",
         "http://127.0.0.1:9 http://127.0.0.1:9", "dust://tycho GCSStore False False",
+        "rock://tycho AzureStore False False",
     ]  # fmt: skip
 
 
@@ -316,6 +318,8 @@ def test_a_type_of_asset_is_made_shown_and_named(
         url = {"PARALLELRUN_URL": f"http://127.0.0.1:{server.port}"}
         copy.command("poem", "create", "-f", str(file), **url)
         assert "ode" in copy.command("poem", "list", **url)
+        by_place = api.post("/v1/assets/poem/elegy/versions", json={"path": str(tmp_path / "ode.txt")})
+        assert by_place.status_code == 201, by_place.text
         content: dict[str, Any] = api.get("/v1/assets/poem/ode/versions/3").json()["content"]
         assert api.get("/v1/assets/novel/ode/versions/3").status_code == 422
     assert content["meter"] == "iambic"

@@ -86,7 +86,8 @@ def _made(store: str) -> ObjectStore:
                 return S3Store.from_url(f"s3://{bucket}", region=region, credential_provider=provider, **settings)
             case "azure":
                 has_account = bool(row and row.is_container_first)
-                return AzureStore.from_url(store, **settings, **environment.azure_options(has_account=has_account))
+                url = f"{'abfss' if has_account else 'az'}://{bucket}"
+                return AzureStore.from_url(url, **settings, **environment.azure_options(has_account=has_account))
             case "gcs":
                 return GCSStore.from_url(f"gs://{bucket}", config=environment.google_options(endpoint), **settings)
         return from_url(store, **settings)
