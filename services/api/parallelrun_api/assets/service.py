@@ -189,7 +189,7 @@ class AssetService:
         if not is_url(path) and not os.path.isabs(path):
             raise InvalidInput.at("/path", f"{path!r} is no absolute path, and nothing was sent with it", _SEND)
         storage, rule = storage_of(path), PathRule(self._root, seen_places(self._places))
-        is_file = new.content["type"] == "uri_file"
+        is_file = new.content.get("type") == "uri_file"
         trouble = storage.place_trouble(storage.split(path)[0], rule)
         if trouble is None and storage.is_near:
             trouble = storage.input_trouble(path, is_one_file=is_file, rule=rule)

@@ -23,11 +23,11 @@ from parallelrun_api.azure.resolving import FacadeNames
 from parallelrun_api.azure.whole_component import WholeComponents
 from parallelrun_api.people.person import CURRENT
 from parallelrun_core.answers.assets import Asset
+from parallelrun_core.assets.kinds import model_of
 from parallelrun_core.errors import NotFound
 
 SHARED: Final = {kind: asset_type for kind, asset_type in SINGULAR.items() if kind != "codes"}
 """The kinds that are assets beyond this facade, by what the client calls them."""
-_OF_FILES: Final = frozenset({"codes", "data", "models"})
 _PAGE: Final = 1000
 """Assets, or versions of one, that are read at once."""
 HASH: Final = "hash_sha256"
@@ -62,7 +62,7 @@ class FacadeAssets:
         if asset_type is not None:
             self._assets.create(asset_type, name, version, self._document(kind, properties), None)
         self._facade.asset_store.put(kind, name, version, properties)
-        if kind in _OF_FILES:
+        if kind == "codes" or model_of(SINGULAR[kind]).has_files:
             self._facade.blobs.close(container_of(kind, name, version))
         if kind == "codes":
             self._remember_hash(name, version, properties)
