@@ -86,7 +86,7 @@ def test_quick_items_come_in_ever_larger_mini_batches() -> None:
         assert progress.chosen_size > 200
         assert progress.chosen_why.startswith("an item takes ")
         told = (cluster.folder(job).logs).glob("job_progress_overview.*.txt")
-        assert "A mini-batch now has 4 items: an item takes " in "".join(path.read_text() for path in told)
+        assert "A mini-batch now has 8 items: an item takes " in "".join(path.read_text() for path in told)
 
 
 def test_items_of_a_tenth_of_a_second_come_in_mini_batches_that_all_workers_share() -> None:
@@ -238,7 +238,7 @@ def test_the_size_and_its_reason_are_shown_and_told() -> None:
     with Cluster(api=True) as cluster, Client(cluster.api_url) as client:
         job = submit(cluster, 600, 0.01)
         told = [event.data for event in client.jobs.events(job, last_event_id="0") if event.event == "size"]
-        assert [told[0]["items"], told[1]["items"]] == [1, 4]
+        assert [told[0]["items"], told[1]["items"]] == [1, 8]
         assert "an item takes " in told[1]["why"]
         shown = client.jobs.get(job).progress
         assert (shown.all_found, shown.items_ahead, shown.items_scheduled) == (True, 0, 600)

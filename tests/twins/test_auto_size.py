@@ -36,7 +36,7 @@ def test_a_leader_that_cuts_all_before_anything_is_measured_is_found(monkeypatch
 
 
 def test_sizes_that_grow_without_bounds_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch_size, "GROWTH", 10**9)
+    monkeypatch.setattr(batch_size, "largest_after", always(10**9))
     quick = [batch_size.MeasuredTry(1, 0.001)] * 4
     with expect_failure():
         inner(sizes.test_no_mini_batch_is_much_larger_than_what_enough_others_had)(tries=quick, workers=1, most=10_000)

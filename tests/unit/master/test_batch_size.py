@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from parallelrun_master.policy import batch_size
 from parallelrun_master.policy.batch_size import (
-    GROWTH,
     LEAST_S,
     MOST_ITEMS,
     TARGET_S,
@@ -22,6 +21,7 @@ from parallelrun_master.policy.batch_size import (
     choose,
     items_near_end,
     items_to_know,
+    largest_after,
     mini_batches_ahead,
     tries_needed,
 )
@@ -31,7 +31,8 @@ measured = st.builds(
 )
 some_tries = st.lists(measured, max_size=60)
 choices = st.builds(
-    Choice, items=st.integers(1, MOST_ITEMS), why=st.just(""), item_s=st.none() | st.floats(1e-6, 100)
+    Choice, items=st.integers(1, MOST_ITEMS), why=st.just(""), item_s=st.none() | st.floats(1e-6, 100),
+    is_growing=st.booleans(),
 )  # fmt: skip
 
 
@@ -42,12 +43,12 @@ def test_no_mini_batch_is_much_larger_than_what_enough_others_had(
     choice = choose(tries, workers, TARGET_S, most)
     done = sorted((each.items for each in tries if each.is_done), reverse=True)
     count = tries_needed(workers, 1)
-    tried = max(done[0], GROWTH * done[count - 1] if len(done) >= count else 0) if done else 1
+    tried = max(done[0], largest_after(done[count - 1]) if len(done) >= count else 0) if done else 1
     assert 1 <= choice.items <= min(MOST_ITEMS, most)
     assert choice.items <= tried
     for per_worker, most_s in ((2, LEAST_S), (4, 1.0)):
         count = tries_needed(workers, per_worker)
-        usual = max(done[0], GROWTH * done[count - 1] if len(done) >= count else 0) if done else 1
+        usual = max(done[0], largest_after(done[count - 1]) if len(done) >= count else 0) if done else 1
         if choice.item_s and choice.items > usual:
             assert choice.items * choice.item_s <= most_s, "so few tries suffice for short ones only"
     assert choice.why
@@ -153,7 +154,7 @@ def test_a_job_of_equal_items_takes_little_longer_than_its_items(item_s: float, 
 def test_sizes_come_to_about_ten_seconds() -> None:
     sizes = went([0.015] * 100_000, 4).sizes
     assert sizes[:8] == [1] * 8
-    assert sizes[15] == 4, "a try of each worker suffices for what is so short"
+    assert sizes[15] == 8, "a try of each worker suffices for what is so short"
     assert max(sizes) * 0.015 == pytest.approx(TARGET_S, rel=0.1)
     assert len(sizes) < 380, "152 of ten seconds, what measures, and smaller ones at the end"
 

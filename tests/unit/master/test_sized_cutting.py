@@ -93,19 +93,19 @@ def failed(items: int, category: ErrorCategory) -> Outcome:
 def test_a_wave_of_single_files_waits_for_what_becomes_of_it() -> None:
     sizing = Sizing(SPEC, 0)
     cuts = cut_in_sizes(pages(1000), sizing)
-    sizing.refresh(0, workers=2)
-    assert cut_now(cuts, sizing) == [1] * 4
-    assert (sizing.found, sizing.has_found_all) == (996, True), "all is listed meanwhile"
-    sizing.refresh(0, workers=2)
+    sizing.refresh(0, workers=4)
+    assert cut_now(cuts, sizing) == [1] * 8
+    assert (sizing.found, sizing.has_found_all) == (992, True), "all is listed meanwhile"
+    sizing.refresh(0, workers=4)
     assert (sizing.must_wait, cut_now(cuts, sizing)) == (True, [])
 
-    sizing.observe(done(1, 0.01, 4))
-    sizing.refresh(4, workers=2)
+    sizing.observe(done(1, 0.01, 8))
+    sizing.refresh(8, workers=4)
     assert not sizing.must_wait
-    assert cut_now(cuts, sizing)[:4] == [4, 4, 4, 1], "few are larger than any that is done, until one of them is"
-    sizing.observe(done(4, 0.04, 1))
-    sizing.refresh(5, workers=2)
-    assert set(cut_now(cuts, sizing)) == {4}
+    assert cut_now(cuts, sizing)[:4] == [8, 8, 8, 1], "few are larger than any that is done, until one of them is"
+    sizing.observe(done(8, 0.08, 1))
+    sizing.refresh(9, workers=4)
+    assert set(cut_now(cuts, sizing)) == {8}
 
 
 def test_nothing_is_listed_beyond_what_may_wait_in_memory() -> None:
@@ -125,7 +125,7 @@ def test_nothing_is_listed_beyond_what_may_wait_in_memory() -> None:
 
 
 def test_the_rest_of_an_input_that_others_follow_is_not_divided() -> None:
-    for is_last, size in ((False, 4), (True, 3)):
+    for is_last, size in ((False, 8), (True, 3)):
         sizing = Sizing(SPEC, 8, done(1, 1.0, 8))
         sizing.refresh(8, workers=2)
         assert next(filter(None, cut_in_sizes(pages(10), sizing, is_last=is_last))).items == size
@@ -183,9 +183,9 @@ def test_a_change_is_told_once() -> None:
     second = sizing.news()
     assert first is not None
     assert second is not None
-    assert (first.items, second.items) == (1, 4)
+    assert (first.items, second.items) == (1, 8)
     assert sizing.news() is None
-    assert (progress.chosen_size, "an item takes 10 ms" in progress.chosen_why) == (4, True)
+    assert (progress.chosen_size, "an item takes 10 ms" in progress.chosen_why) == (8, True)
     assert Counter(bool(each) for each in (first.why, second.why)) == {True: 2}
 
 

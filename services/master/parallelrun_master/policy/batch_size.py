@@ -2,7 +2,8 @@
 
 The tuning guide of Azure ML asks for 10 s or more of each mini-batch. How long an item takes is known when some have
 been tried. So the first mini-batches have one item, and later ones at most four times as many as enough others had
-that are done: what was seen of a few quick items must not put a thousand slow ones into one mini-batch.
+that are done, or eight times while they are small: what was seen of a few quick items must not put a thousand slow
+ones into one mini-batch.
 """
 
 from __future__ import annotations
@@ -19,8 +20,12 @@ MOST_ITEMS: Final = 10_000
 MOST_TRIES: Final = 2048
 """Older tries are forgotten."""
 GROWTH: Final = 4
+_SMALL_GROWTH, _SMALL_ITEMS = 8, 64
+"""Up to so many items, sizes grow faster: each one that is tried costs some calls, and little if it is too large."""
 _SLOWDOWN: Final = 1.2
-"""While the last items took so many times as long as those before, mini-batches don't grow."""
+"""While the last items took so many times as long as those before, mini-batches don't grow, and the next items are
+taken to be slower by as much again."""
+_MOST_SLOWDOWN: Final = 4
 _TIMEOUT_SHARE: Final = 1 / 5
 """Items vary, and one mini-batch that is stopped costs more than many small ones."""
 _TRIES_PER_WORKER: Final = 4
@@ -69,6 +74,11 @@ def tries_needed(workers: int, per_worker: int = _TRIES_PER_WORKER) -> int:
     return min(MOST_TRIES // 2, per_worker * max(1, workers))
 
 
+def largest_after(items: int) -> int:
+    """Return how many items a mini-batch may have when enough others had so many."""
+    return max(GROWTH * items, min(_SMALL_GROWTH * items, _SMALL_ITEMS))
+
+
 def choose(tries: Sequence[MeasuredTry], workers: int, wanted_s: float, most: int = MOST_ITEMS) -> Choice:
     """Return how many items a mini-batch should have.
 
@@ -84,7 +94,11 @@ def choose(tries: Sequence[MeasuredTry], workers: int, wanted_s: float, most: in
     usual_s = _item_s(recent)
     # What has become slow is believed at once, and what has become quick when it has been so for a while.
     item_s = max(usual_s, _item_s(recent[-max(2, workers) :]))
-    tried = _largest_believed(sizes, item_s, workers) if item_s < _SLOWDOWN * usual_s else sizes[0]
+    if item_s < _SLOWDOWN * usual_s:
+        tried = _largest_believed(sizes, item_s, workers)
+    else:
+        tried = sizes[0]
+        item_s *= min(_MOST_SLOWDOWN, item_s / usual_s)
     bounds = (
         _Bound(MOST_ITEMS, ", and no mini-batch has more"),
         _Bound(max(1, _rounded(int(wanted_s / item_s)))),
@@ -138,7 +152,7 @@ def _largest_believed(sizes: Sequence[int], item_s: float, workers: int) -> int:
 
     def after(per_worker: int) -> int:
         count = tries_needed(workers, per_worker)
-        return GROWTH * sizes[count - 1] if len(sizes) >= count else 0
+        return largest_after(sizes[count - 1]) if len(sizes) >= count else 0
 
     if_short = (min(after(per_worker), int(most_s / item_s)) for per_worker, most_s in _FEW_TRIES)
     return max(sizes[0], after(_TRIES_PER_WORKER), *if_short)
