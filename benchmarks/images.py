@@ -4,8 +4,8 @@
 two processes, each of which loads the network when it starts. `wall_to_loop` counts from the first image to the last
 row, with the network loaded in both; `whole_to_loop` has starting, too: a job from its submission on a warm cluster,
 the loop from the start of its processes. `cpu_to_loop` is of the same whole: in both, the CPU of processes that start,
-import torch and load the network is counted. `memory_over_loop_mb` is the memory of all processes together (the sum of
-their Pss, sampled in a round of its own) beyond that of the loop's.
+import torch and load the network is counted. `memory_over_loop_mb` is the memory of all processes of a cluster
+together, their templates included (the sum of their Pss, sampled in a round of its own), beyond that of the loop's.
 
 Needs torch and pillow, which ParallelRun doesn't: without them there is nothing to measure. At full size, Dask, Ray and
 joblib take part if torch and pillow are in their environment, too.
@@ -20,7 +20,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -86,13 +86,13 @@ def run_job(jobs: Jobs, folder: Path, count: int) -> Figures:
 
 
 @contextmanager
-def _peak_mb(pids: Callable[[], Iterable[int]]) -> Iterator[list[float]]:
-    """Sample the memory of these processes and all their children; the list has the largest sum afterwards."""
+def _peak_mb(without: Container[psutil.Process] = ()) -> Iterator[list[float]]:
+    """Sample the memory of all that this process has begun, without these; the list has the largest sum afterwards."""
     peak, is_over = [0.0], threading.Event()
 
     def sample() -> None:
         while not is_over.wait(_SAMPLE_S):
-            peak[0] = max(peak[0], sum(map(_family_pss_mb, pids())))
+            peak[0] = max(peak[0], sum(_pss_mb(each) for each in _descendants() if each not in without))
 
     thread = threading.Thread(target=sample)
     thread.start()
@@ -103,18 +103,15 @@ def _peak_mb(pids: Callable[[], Iterable[int]]) -> Iterator[list[float]]:
         thread.join()
 
 
-def _family_pss_mb(pid: int) -> float:
-    total = 0.0
+def _descendants() -> set[psutil.Process]:
+    return set(psutil.Process().children(recursive=True))
+
+
+def _pss_mb(process: psutil.Process) -> float:
     try:
-        family = psutil.Process(pid).children(recursive=True)
+        return float(process.memory_full_info().pss / 1e6)
     except psutil.NoSuchProcess:
-        return total
-    for each in family if pid == os.getpid() else [psutil.Process(pid), *family]:
-        try:
-            total += each.memory_full_info().pss / 1e6
-        except psutil.NoSuchProcess:
-            continue
-    return total
+        return 0.0
 
 
 def _rest(jobs: Jobs) -> None:
@@ -135,15 +132,19 @@ def _rest(jobs: Jobs) -> None:
 
 
 def _memory_over_loop_mb(jobs: Jobs, folder: Path, work: list[list[str]]) -> float:
-    """The peak of a cluster that runs the job, above that of the loop while the cluster stands idle beside it."""
+    """The peak of a cluster that runs the job, above that of the loop's own processes.
+
+    What the cluster has at rest isn't subtracted from both together: a template of workers that ends meanwhile, two
+    minutes after it was used, would count as the loop's.
+    """
     _rest(jobs)
-    with _peak_mb(jobs.cluster.pids().values) as ours:
+    with _peak_mb() as ours:
         jobs.run(folder, mini_batch_size=EACH)
     _rest(jobs)
-    idle = sum(map(_family_pss_mb, jobs.cluster.pids().values()))
-    with _peak_mb(lambda: [os.getpid()]) as both:
+    with _peak_mb(_descendants()) as loops:
         run_loop(work)
-    return ours[0] - (both[0] - idle)
+    print(f"  memory: ParallelRun {ours[0]:.0f} MB, loop {loops[0]:.0f} MB")
+    return ours[0] - loops[0]
 
 
 def _can_run(python: Path) -> bool:
