@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _MAP_IT: Final = "say in the site file what stands for it here (docs/assets.md)"
 
 
+@dataclass(frozen=True, eq=False)
 class Resolver:
     """The names that a cluster, or a user, knows. As safe to share between threads as what it is given.
 
@@ -40,22 +42,12 @@ class Resolver:
         own_site: what the site file says of images, if that is all of `site` that can be had without asking others.
     """
 
-    def __init__(
-        self,
-        lookup: Callable[[str, Reference], Asset],
-        site: Callable[[], Site],
-        *,
-        keep_code: KeepCode,
-        code_at: Callable[[str], str] = code_called,
-        output_of: Callable[[str, str], str] | None = None,
-        own_site: Callable[[], Site] | None = None,
-    ) -> None:
-        self._known = lookup
-        self._site = site
-        self._keep_code = keep_code
-        self._code_at = code_at
-        self._output_of = output_of
-        self._own_site = own_site or site
+    known: Callable[[str, Reference], Asset]
+    site: Callable[[], Site]
+    keep_code: KeepCode
+    code_at: Callable[[str], str] = code_called
+    output_of: Callable[[str, str], str] | None = None
+    own_site: Callable[[], Site] | None = None
 
     def asset(self, kind: str, text: str) -> Asset:
         """The asset of this type that a text names.
@@ -70,14 +62,14 @@ class Resolver:
             return self._of_image(text)
         if reference is None or reference.type not in ("", kind):
             raise InvalidInput.at("", f"{text!r} is not the name of a {kind}", "as in azureml:NAME:VERSION")
-        stand_in = self._site().stand_in(kind, reference)
+        stand_in = self.site().stand_in(kind, reference)
         if stand_in is not None:
             return self._standing_in(kind, reference, stand_in)
-        return self._known(kind, reference)
+        return self.known(kind, reference)
 
     def _of_image(self, image: str) -> Asset:
         """Return what stands for an environment with this image. Raises UnknownAsset: nothing does."""
-        stand_in = self._own_site().stand_in_for_image(image)
+        stand_in = (self.own_site or self.site)().stand_in_for_image(image)
         if stand_in is None:
             raise UnknownAsset.called(image, "no environment stands for this image", _MAP_IT)
         return self._standing_in("environment", Reference(image, "environment", "image"), stand_in)
@@ -86,10 +78,10 @@ class Resolver:
         """The location that stands for another one here; mostly the same. Raises InvalidInput if the site file is
         wrong."""
         if snapshot := stored_code(text):
-            return self._code_at(snapshot)
-        if self._output_of is not None and (job_output := job_output_in(text)) is not None:
-            return job_output.within(self._output_of(job_output.job, job_output.output))
-        return self._site().place(text) if ":" in text else text
+            return self.code_at(snapshot)
+        if self.output_of is not None and (job_output := job_output_in(text)) is not None:
+            return job_output.within(self.output_of(job_output.job, job_output.output))
+        return self.site().place(text) if ":" in text else text
 
     def _standing_in(self, kind: str, reference: Reference, value: Any) -> Asset:
         """The asset that the site file names, or one that it describes by itself."""
@@ -97,16 +89,16 @@ class Resolver:
         from parallelrun_core.assets.kinds import model_of
 
         if isinstance(value, str) and (local := reference_of(value)) is not None:
-            return self._known(kind, local)
+            return self.known(kind, local)
         content: dict[str, Any]
         if model_of(kind).has_files:
             content = {"path": value}
         elif isinstance(value, dict):
             content = read_asset(
-                kind, value, folder=self._site().folder, keep_code=self._keep_code, name=reference.name
+                kind, value, folder=self.site().folder, keep_code=self.keep_code, name=reference.name
             ).content
         else:
-            content = read_asset_file(kind, Path(value), keep_code=self._keep_code, name=reference.name).content
+            content = read_asset_file(kind, Path(value), keep_code=self.keep_code, name=reference.name).content
         return Asset(type=kind, name=reference.name, version=reference.version or reference.label, content=content)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
 import msgspec
@@ -55,6 +56,7 @@ class _Decision(TypedDict, total=False):
     is_failure: bool
 
 
+@dataclass(eq=False)
 class Steps:
     """Begins the steps of one pipeline, in one generation of it.
 
@@ -62,28 +64,19 @@ class Steps:
         check_turn: raises `Fenced` when the pipeline is no longer the caller's to lead.
     """
 
-    def __init__(
-        self,
-        redis: Redis,
-        folder: JobFolder,
-        record: JobRecord,
-        spec: PipelineSpec,
-        reports: PipelineReports,
-        *,
-        check_turn: Callable[[], object],
-        generation: int,
-    ) -> None:
-        self._redis = redis
-        self._folder = folder
-        self._record = record
-        self.spec = spec
-        """The pipeline, with those turns of a loop that there are by now."""
-        self._reports = reports
-        self._check_turn = check_turn
-        self._generation = generation
-        self._reopening = folder.reopenings()[-1] if generation else None
-        self.is_pending = False
-        """Whether something could not be done yet that nobody will wake the pipeline for."""
+    redis: Redis
+    folder: JobFolder
+    record: JobRecord
+    spec: PipelineSpec
+    """The pipeline, with those turns of a loop that there are by now."""
+    reports: PipelineReports
+    check_turn: Callable[[], object]
+    generation: int
+    is_pending: bool = field(default=False, init=False)
+    """Whether something could not be done yet that nobody will wake the pipeline for."""
+
+    def __post_init__(self) -> None:
+        self._reopening = self.folder.reopenings()[-1] if self.generation else None
 
     def skip(self, name: str, skip: SkipStep) -> None:
         """Record that a step isn't run."""
@@ -119,8 +112,8 @@ class Steps:
         """The decision to run a step, or to reuse what an equal one has made."""
         step = self.spec.steps[name]
         upon = {each: by_step[each].made for each in sorted(step.needs())}
-        key = key_of(self._folder, step, job, by_step)
-        earlier = finished_before(self._folder, job, key) if key and not self.spec.force_rerun else None
+        key = key_of(self.folder, step, job, by_step)
+        earlier = finished_before(self.folder, job, key) if key and not self.spec.force_rerun else None
         if earlier is None:
             return self._decide(name, "start", job=job.job_id, upon=upon, key=key)
         why = "an equal step has made them: the same code, settings and inputs"
@@ -134,19 +127,19 @@ class Steps:
         Raises:
             Fenced: another turn has begun, which does it.
         """
-        self._check_turn()
-        child = JobFolder(self._folder.root, record.job)
+        self.check_turn()
+        child = JobFolder(self.folder.root, record.job)
         if record.action == "start" and not child.has_record:
-            launch(self._redis, self._folder.root, self._job(record.step, by_step, record.generation))
+            launch(self.redis, self.folder.root, self._job(record.step, by_step, record.generation))
         elif record.action == "start":
-            register(self._redis, child)
-            let_go_on(self._redis, child)
+            register(self.redis, child)
+            let_go_on(self.redis, child)
         elif record.action == "continue":
             self._continue(record, child)
         failpoints.reach("step.launched")
 
     def _continue(self, record: StepRecord, child: JobFolder) -> None:
-        registry = Registry(self._redis)
+        registry = Registry(self.redis)
         if child.generation() < record.job_generation:
             if registry.is_active(child.job_id):
                 self.is_pending = True  # its last leader cleans up, and would do so with the new generation
@@ -161,9 +154,9 @@ class Steps:
             )
             with suppress(Conflict):  # somebody else was faster
                 reopen(registry, child, reopening)
-                ask_for_leader(self._redis, child.job_id, attempt=f"again-{record.job_generation}")
+                ask_for_leader(self.redis, child.job_id, attempt=f"again-{record.job_generation}")
                 return
-        let_go_on(self._redis, child)
+        let_go_on(self.redis, child)
 
     def _can_go_on(self, name: str, earlier: StepStanding, by_step: Mapping[str, StepStanding]) -> bool:
         """Return whether the job that ran a step in an earlier generation can make what is to be made now."""
@@ -181,9 +174,9 @@ class Steps:
 
     def _decide(self, name: str, action: Action, **decision: Unpack[_Decision]) -> StepRecord:
         """Record a decision; returns the one that counts."""
-        self._check_turn()
-        record = StepRecord(step=name, generation=self._generation, at=time.time(), action=action, **decision)
-        return write_record(self._folder, record)
+        self.check_turn()
+        record = StepRecord(step=name, generation=self.generation, at=time.time(), action=action, **decision)
+        return write_record(self.folder, record)
 
     def _job(self, name: str, by_step: Mapping[str, StepStanding], generation: int | None = None) -> JobRecord:
         """The job that runs a step.
@@ -195,22 +188,22 @@ class Steps:
         step = self.spec.steps[name]
         for condition in step.conditions:
             if isinstance(condition.of, StepOutput):
-                truth_of(self._folder, condition.of, by_step)
+                truth_of(self.folder, condition.of, by_step)
         values = self._input_values(step, by_step)
         spec: JobSpec | PipelineSpec
         if step.type == "pipeline":
             spec = with_places(self.spec, step, with_items(step.pipeline_spec(values)))
         else:
             spec = with_places(self.spec, step, step.job_spec(values))
-        parent = self._record
+        parent = self.record
         return JobRecord(
-            job_id=job_id_from(parent.job_id, name, str(self._generation if generation is None else generation)),
+            job_id=job_id_from(parent.job_id, name, str(self.generation if generation is None else generation)),
             submitted=time.time(),
             code=step.code,
             spec=spec.model_dump(mode="json"),
             notes=[],
             places=_places(
-                parent.places, self._folder, [values[each] for each in values if not step.inputs_from[each].literal]
+                parent.places, self.folder, [values[each] for each in values if not step.inputs_from[each].literal]
             ),
             parent=Parent(job_id=parent.job_id, step=name, owner=parent.outermost),
             owner=parent.owner,
@@ -222,7 +215,7 @@ class Steps:
         for name, source in step.inputs_from.items():
             if isinstance(source, StepInput):
                 values[name] = (
-                    literal_of(self._folder, source, by_step) if source.literal else self._path(name, source, by_step)
+                    literal_of(self.folder, source, by_step) if source.literal else self._path(name, source, by_step)
                 )
                 continue
             pipeline_input = self.spec.inputs.get(source.input)
@@ -234,7 +227,7 @@ class Steps:
         return values
 
     def _path(self, name: str, source: StepInput, by_step: Mapping[str, StepStanding]) -> str:
-        path = output_path(JobFolder(self._folder.root, by_step[source.step].job_id), source.output)
+        path = output_path(JobFolder(self.folder.root, by_step[source.step].job_id), source.output)
         storage = storage_of(path)
         if storage.is_near and not storage.is_there(path):
             subject = f"the output {source.output!r} of the step {source.step!r}, job {by_step[source.step].job_id}"
