@@ -58,7 +58,7 @@ jobs:
   score:
     type: parallel
     mini_batch_size: "2"
-    inputs: {{data: {{type: uri_folder, path: {data}}}}}
+    inputs: {{data: {{type: uri_folder, path: {data}, litter_files: skip}}}}
     input_data: ${{{{inputs.data}}}}
     outputs: {{rows: {{type: uri_file}}}}
     task:

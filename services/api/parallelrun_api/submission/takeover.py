@@ -17,7 +17,7 @@ from parallelrun_api.views.marked import check_has_parts
 from parallelrun_core.errors import Conflict, InvalidInput, NotFound, Problem
 from parallelrun_core.folder.job_folder import JobFolder, job_folder
 from parallelrun_core.folder.records import JobRecord
-from parallelrun_core.mltable.input_plan import InputPlan, load_plans
+from parallelrun_core.mltable.input_plan import OBJECT, InputPlan, load_plans
 from parallelrun_core.mltable.plan import plan_inputs
 from parallelrun_core.retention.marks import check_not_deleted
 from parallelrun_core.spec import Input, JobSpec
@@ -31,8 +31,8 @@ _MOST: Final = 200
 MAY_DIFFER: Final = frozenset({
     "name", "description", "tags", *Notified.model_fields, "resume_from",
     "code", "additional_includes", "command", "entry_script", "program_arguments", "environment_variables", "secrets",
-    "environment", "mini_batch_format", "string_dtype",
-    "outputs", "output", "append_row_columns", "append_row_objects", "empty_output",
+    "environment",
+    "outputs", "output", "append_row_objects", "empty_output",
     "compute", "instance_count", "max_concurrency_per_instance", "priority", "workers_per_gpu", "gpus_per_worker",
     "mini_batches_in_flight", "in_flight", "rate_limits", "budget", "speculative_execution", "look_ahead", "nice",
     "run_invocation_timeout", "first_task_creation_timeout", "progress_update_timeout", "task_overhead_timeout",
@@ -41,10 +41,13 @@ MAY_DIFFER: Final = frozenset({
     "logging_level", "resource_monitor_interval", "profiling_module", "copy_logs_to_parent", "metrics_name_prefix",
     "push_metrics_to_parent",
 })  # fmt: skip
-"""Fields of which the rows that are there don't depend. So it is with `append_row_columns`: they stay as they are,
-whichever way the others are put in order."""
-BY_RULES: Final = frozenset({"inputs", "input_data", "mini_batch_size", "append_row_file_name", "append_row_to"})
-"""Fields that may be written in several ways; so may the options of formats of rows."""
+"""Fields on which the rows that are there don't depend."""
+BY_RULES: Final = frozenset({
+    "inputs", "input_data", "mini_batch_size", "mini_batch_format", "string_dtype", "append_row_file_name",
+    "append_row_to", "append_row_columns",
+})  # fmt: skip
+"""Fields that may be written in several ways, or don't matter to each job; so it is with the options of formats of
+rows."""
 
 
 def earlier_job(root: Path, spec: JobSpec, rule: PathRule | None = None) -> JobFolder:
@@ -126,6 +129,7 @@ def _input_differences(
         return
     plans = load_plans(earlier.path)  # as they were when it began: an MLTable file may have changed since
     frozen: list[InputPlan | None] = [*plans] if plans else [None] * len(before)
+    yield from _table_differences([*plans] if plans else [], new, where)
     wanted_plans = {plan.name: plan for plan in plan_inputs(new, rule, fetches=False)}
     for (_, old_input), plan, (name, new_input) in zip(before, frozen, now, strict=True):
         planned = wanted_plans.get(name)
@@ -136,9 +140,19 @@ def _input_differences(
             yield _differs(f"{pointer}/mode", where, old_input.mode, new_input.mode)
         elif plan is not None and planned is not None and plan.hidden_files not in ("", planned.hidden_files):
             yield _differs(f"{pointer}/hidden_files", where, plan.hidden_files, planned.hidden_files)
+        elif plan is not None and planned is not None and plan.litter_files not in ("", planned.litter_files):
+            yield _differs(f"{pointer}/litter_files", where, plan.litter_files, planned.litter_files)
         elif plan is not None and planned is not None and _essence(plan) != _essence(planned):
             message = f"its type, transformations or MLTable file are not the same as in {where}"
             yield Problem(pointer=pointer, message=message, hint="leave resume_from out to run all of it")
+
+
+def _table_differences(plans: list[InputPlan], new: JobSpec, where: str) -> Iterator[Problem]:
+    """Workers read tables as the plans say, which the new job takes over."""
+    for field, value in (("mini_batch_format", new.mini_batch_format), ("string_dtype", new.string_dtype or OBJECT)):
+        planned = next((getattr(plan, field) for plan in plans if plan.is_table), value)
+        if planned != value:
+            yield _differs(f"/{field}", where, planned, value)
 
 
 def _is_copied(job_input: Input) -> bool:
@@ -165,6 +179,10 @@ def _row_differences(earlier: JobFolder, old: JobSpec, new: JobSpec, where: str)
     for field in row_formats()[now].options:
         if getattr(old, field) != getattr(new, field):
             yield _differs(f"/{field}", where, getattr(old, field), getattr(new, field))
+    has_columns = any(path.name == earlier.layout.schema("returned").name for path in earlier.layout.schemas)
+    before, now = old.append_row_columns, new.append_row_columns
+    if has_columns and (before == "name") != (now == "name"):  # its rows have columns that no header names
+        yield _differs("/append_row_columns", where, before or "position", now or "position")
 
 
 def _differs(pointer: str, where: str, old: object, new: object) -> Problem:
