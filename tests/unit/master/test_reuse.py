@@ -77,6 +77,8 @@ def test_outputs_that_nobody_has_touched_are_reused_also_from_another_place(tmp_
     made.offer()
     made.offer()
     assert made.is_reused()
+    told = msgspec.structs.replace(made.job, spec={**made.job.spec, "notify": {"url": "https://hook.example"}})
+    assert key_of(made.folder, made.step, told, {}) == made.key
     moved = made.out.rename(tmp_path / "moved")
     assert not made.is_reused()
     made.out.symlink_to(moved)

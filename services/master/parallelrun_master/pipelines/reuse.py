@@ -22,6 +22,7 @@ from parallelrun_core.pipelines.standing import StepStanding
 from parallelrun_core.retention.marks import Marks
 from parallelrun_core.spec.fields import Input
 from parallelrun_core.spec.later_inputs import StepInput
+from parallelrun_core.spec.notify import Notified
 from parallelrun_core.spec.pipeline import Step
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.wire.states import JobState
@@ -29,7 +30,7 @@ from parallelrun_master.pipelines.fingerprints import Unknown, content_of, conte
 
 _MOST_S: Final = 20.0
 """How long jobs are compared that have made the outputs of one step: a turn is short."""
-_FOR_PEOPLE: Final = {"name", "description", "tags", "experiment", "code", "inputs", "compute"}
+_FOR_PEOPLE: Final = {"name", "description", "tags", "experiment", "code", "inputs", "compute", *Notified.model_fields}
 
 
 def key_of(folder: JobFolder, step: Step, job: JobRecord, by_step: Mapping[str, StepStanding]) -> str:
