@@ -21,7 +21,7 @@ from parallelrun_core.documents.codecs import FieldsCodec, RecordCodec
 from parallelrun_core.documents.collection import Documents, no_such
 from parallelrun_core.documents.file_store import FileStore
 from parallelrun_core.documents.store import DocumentMissing
-from parallelrun_core.errors import Conflict, CorruptLog
+from parallelrun_core.errors import Conflict, CorruptLog, NewerSchema
 from parallelrun_core.layout import schedules_of
 from parallelrun_core.schedules.fires import FireLog
 from parallelrun_core.schedules.records import Revision
@@ -101,12 +101,13 @@ class ScheduleStore:
         return FireLog(name, self._store.child(name).child(_FIRES))
 
     def last_change(self) -> str:
-        """Return a text that differs after each change of any schedule; empty: there was never a schedule.
+        """Return a text that differs after each change of any schedule; empty: there was never a schedule, or nobody
+        here can read it.
 
         It is read from a file, as the times of folders won't do: NFS clients hold those for seconds, and ask anew when
         a file is opened.
         """
-        with suppress(CorruptLog):
+        with suppress(CorruptLog, NewerSchema):
             return str((self._changes.find(_CHANGES) or {}).get("last", ""))
         return ""
 

@@ -59,7 +59,7 @@ def test_of_two_who_change_a_schedule_one_is_told_so(store: ScheduleStore) -> No
     assert store.names() == []
 
 
-def test_each_change_shows_in_one_number(store: ScheduleStore) -> None:
+def test_each_change_shows_in_one_number(store: ScheduleStore, root: Path) -> None:
     store.put("nightly", revision())
     numbers = [store.last_change()]
     store.put("nightly", revision(2))
@@ -68,6 +68,8 @@ def test_each_change_shows_in_one_number(store: ScheduleStore) -> None:
     numbers.append(store.last_change())
 
     assert len(set(numbers)) == 3
+    (root / "schedules" / "changes.json").write_text('{"schema": 99, "last": "of a newer release"}')
+    assert store.last_change() == ""
 
 
 def test_what_becomes_of_a_time_is_decided_once(store: ScheduleStore) -> None:
