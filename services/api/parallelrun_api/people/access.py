@@ -124,8 +124,10 @@ class Access:
                     return self._endpoints.get(subject.name).owner
                 case "datastore" | "limit":
                     return ""  # they are the cluster's
-                case _:
+                case "asset":
                     return self._assets.owner_of(subject.kind, subject.name)
+                case noun:
+                    raise ValueError(f"whose a {noun} is, nobody has said here")
         except (NotFound, NewerSchema, CorruptLog, InvalidInput):
             return None  # the route says what is wrong
 
