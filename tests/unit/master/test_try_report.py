@@ -108,6 +108,8 @@ def test_a_report_that_an_earlier_release_began_goes_on(tmp_path: Path) -> None:
     made = TryReport(tmp_path, Mask({}), sums)
     made.add([a_try(2, items=5, rows=5, node="n", process="p")], {})
     made.close()
+    last = rows_of(tmp_path)[-1]
+    assert (last["Status"], last["Mini-batch Id"], last["Succeeded"], len(last)) == ("RUN_DONE", "2", "5", len(old))
     while sums.step():
         pass
     sums.write()

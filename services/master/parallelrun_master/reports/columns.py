@@ -1,10 +1,13 @@
 """The columns of processed_mini-batches.csv (reference §5.1): what has to do with their order is only here.
 
-`summaries.py` reads some of them again, by name.
+Some are read again, by their names in the header: `summaries.py`, `core/tries/worker_phases.py`,
+`core/adviser/reading/phases.py`. A report that another release began keeps its header (`below`).
 """
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import NamedTuple
@@ -61,7 +64,8 @@ _OF_LOADING = sum("%" in column.of_loading for column in _COLUMNS)
 Key = tuple[str, ...]
 """The cells of `KEY`."""
 KEY = ("Mini-batch Id", "Picked Count", "Process", "Process Start Time")
-"""The columns that no two tries, and no two phases of workers, have in common."""
+"""The columns that no two tries, and no two phases of workers, have in common. They stay the first ones, since `key_of`
+reads them by their position."""
 _LEFT_OF_MESSAGES = COLUMNS.index("Error Message")
 
 
@@ -123,6 +127,14 @@ def row_of(cells: Mapping[str, str]) -> str:
     for name, cell in cells.items():
         row[COLUMNS.index(name)] = cell
     return ",".join(row) + "\n"
+
+
+def below(header: Sequence[str], rows: str) -> str:
+    """These rows for a file that has another header, as of another release: without the columns that it lacks."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, header, extrasaction="ignore", lineterminator="\n")
+    writer.writerows(csv.DictReader(io.StringIO(rows, newline=""), COLUMNS))
+    return text.getvalue()
 
 
 def cells_of(header: Sequence[str], *names: str) -> Callable[[Sequence[str]], tuple[str, ...]]:

@@ -24,7 +24,7 @@ from parallelrun_core.untrusted.sanitize import csv_cell
 from parallelrun_core.wire.masking import Mask
 from parallelrun_core.wire.outcome import ErrorCategory, Failure, Outcome, Phase, Use
 from parallelrun_master.reports.advice import LEAST_KEPT
-from parallelrun_master.reports.columns import HEADER, Key, cells_of_use, key_of, row_of, row_of_part, row_of_try
+from parallelrun_master.reports.columns import HEADER, Key, below, cells_of_use, key_of, row_of, row_of_part, row_of_try
 from parallelrun_master.reports.summaries import Summaries
 
 log = logger()
@@ -32,6 +32,7 @@ log = logger()
 _MAX_BYTES = 1 << 30
 _TAIL_BYTES = 32 << 20
 _MAX_MESSAGE = 300
+_LONGEST_HEADER = 4096
 _STATUS: dict[ErrorCategory, str] = {
     "RUN_TIMEOUT": "RUN_TIMEOUT",
     "LOAD_TIMEOUT": "LOAD_TIMEOUT",
@@ -63,6 +64,8 @@ class TryReport:
         """Cells: the tries between two measurements of a process have the same."""
         self._fd = -1
         self._size = 0
+        self._other_header: list[str] = []
+        """The columns of a report that another release began; empty: it has ours."""
         self._max_bytes = max_bytes
         try:
             self._take_over()
@@ -76,6 +79,9 @@ class TryReport:
             if self.path.exists():
                 shutil.copyfile(self.path, mine)
                 _cut_last_line(mine)
+                with mine.open(encoding="utf-8", errors="replace") as file:
+                    header = file.readline(_LONGEST_HEADER)
+                self._other_header = header.rstrip("\n").split(",") if header not in ("", HEADER) else []
                 self._summaries.read_later(self.path, mine.stat().st_size)
                 self._read_end(mine)
             else:
@@ -178,19 +184,23 @@ class TryReport:
         """Pass all that was added to the operating system. What doesn't fit on a full disk is lost."""
         if not self._lines:
             return
-        data = "".join(self._lines).encode("utf-8", "backslashreplace")
+        data = self._encoded("".join(self._lines))
         self._lines.clear()
         if self._fd < 0 or self._size > self._max_bytes:
             return
         if self._size + len(data) > self._max_bytes:
             why = "This file is full: later tries are in the summaries only."
-            data = row_of({"Status": "REPORT_FULL", "Error Message": why}).encode()
+            data = self._encoded(row_of({"Status": "REPORT_FULL", "Error Message": why}))
             self._size = self._max_bytes
         try:
             self._size += os.write(self._fd, data)
         except OSError as error:
             if not is_disk_trouble(error):
                 log.warning("report_not_stored", path=str(self.path), error=str(error))
+
+    def _encoded(self, rows: str) -> bytes:
+        rows = below(self._other_header, rows) if self._other_header else rows
+        return rows.encode("utf-8", "backslashreplace")
 
     def close(self) -> None:
         self.flush()
