@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from parallelrun.builders.parts import Input, refuse, several
+from parallelrun.builders.parts import Input, refuse, several, without_none
+from parallelrun.builders.step_data import kind_of_header
 from parallelrun.builders.v1_steps import DatasetInput, PipelineParameter
-from parallelrun.errors import InvalidInput, NotFound
+from parallelrun.errors import NotFound
 
 DataPlace = Any
 """A path, a URL, a `DataPath`, a pair of a datastore and a path in it, or a list with one of these."""
@@ -270,13 +271,12 @@ class _Tables(ReportsMissing):
             validate: no effect; data are looked at when the job is submitted.
 
         Raises:
-            InvalidInput: column types or a kind of header are given, which are steps of `transformations` here.
+            InvalidInput: column types are given, which are steps of `transformations` here, or a header that is no kind
+                of them.
         """
-        if header not in (True, False):
-            raise InvalidInput.at("/header", f"True or False, not {header!r}", "other kinds are in docs/tables.md")
         options = {
             "delimiter": separator,
-            "header": "all_files_same_headers" if header else "no_header",
+            "header": kind_of_header(header),
             "include_path_column": include_path,
             "infer_column_types": infer_column_types,
             "support_multi_line": support_multi_line,
@@ -322,10 +322,9 @@ def _by_path(partition_format: str | None) -> list[Any]:
 def _table(
     step: str, options: dict[str, Any], path: DataPlace, column_types: Any, partition_format: str | None
 ) -> NamedDataset:
-    if column_types:
-        hint = "an Input with transformations: [{convert_column_types: …}] has them (docs/tables.md)"
-        raise InvalidInput.at("/set_column_types", "it has no counterpart in ParallelRun", hint)
-    return NamedDataset(path=_place(path), transformations=[{step: options}, *_by_path(partition_format)])
+    hint = "an Input with transformations: [{convert_column_types: …}] has them (docs/tables.md)"
+    refuse(hint, set_column_types=column_types)
+    return NamedDataset(path=_place(path), transformations=[{step: without_none(options)}, *_by_path(partition_format)])
 
 
 class Dataset(ReportsMissing):

@@ -13,8 +13,21 @@ _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_]")
 _OUTPUT_NAME: Final = "{output-name}"
 _RUN_ID: Final = "{run-id}"
 _HEADERS: Final = {True: "all_files_same_headers", False: "no_header"}
-_SEE_TABLES: Final = "an Input with transformations has it (docs/tables.md)"
+_SEE_TABLES: Final = "in a pipeline file, an input with transformations has it (docs/tables.md)"
+_ALL_FILES: Final = "let the step write what belongs to the table, and nothing else, into its output"
 _WRITE_IN_PLACE: Final = "the script writes into the folder that it gets as an argument"
+
+
+def kind_of_header(header: Any) -> str | None:
+    """Return the `header` of `read_delimited` for that of v1: True, False, the name of a kind, or None.
+
+    Raises:
+        InvalidInput: it is something else.
+    """
+    if not isinstance(header, bool | str | None):
+        hint = "docs/tables.md has the names"
+        raise InvalidInput.at("/header", f"True, False or the name of a kind, not {header!r}", hint)
+    return _HEADERS[header] if isinstance(header, bool) else header
 
 
 class StepData:
@@ -65,15 +78,14 @@ class StepData:
             options: others of `read_delimited` (docs/tables.md).
 
         Raises:
-            InvalidInput: a glob, column types or a kind of header are given, which are steps of `transformations` here.
+            InvalidInput: a glob or column types are given, or a header that is no kind of them.
         """
-        refuse(_SEE_TABLES, path_glob=path_glob, set_column_types=set_column_types)
-        if not isinstance(header, bool | str | None):
-            raise InvalidInput.at("/header", f"True, False or the name of a kind, not {header!r}", _SEE_TABLES)
+        refuse(_ALL_FILES, path_glob=path_glob)
+        refuse(_SEE_TABLES, set_column_types=set_column_types)
         read_options = {
             "include_path_column": include_path,
             "delimiter": separator,
-            "header": _HEADERS[header] if isinstance(header, bool) else header,
+            "header": kind_of_header(header),
         }
         return self._as_table("read_delimited", {**read_options, **options}, partition_format)
 
@@ -91,9 +103,10 @@ class StepData:
             options: others of `read_parquet` (docs/tables.md).
 
         Raises:
-            InvalidInput: a glob or column types are given, which are steps of `transformations` here.
+            InvalidInput: a glob or column types are given.
         """
-        refuse(_SEE_TABLES, path_glob=path_glob, set_column_types=set_column_types)
+        refuse(_ALL_FILES, path_glob=path_glob)
+        refuse(_SEE_TABLES, set_column_types=set_column_types)
         return self._as_table("read_parquet", {"include_path_column": include_path, **options}, partition_format)
 
     def _as_table(self, step: str, options: dict[str, Any], partition_format: str | None) -> StepDataInput:
@@ -199,7 +212,7 @@ class PipelineData(StepData):
         Raises:
             InvalidInput: an extension is given; what is read are all files.
         """
-        refuse(_SEE_TABLES, file_extension=file_extension)
+        refuse(_ALL_FILES, file_extension=file_extension)
         return self.read_delimited_files(**options, support_multi_line=quoted_line_breaks or None)
 
     def parse_parquet_files(self, *, file_extension: str | None = None, **options: Any) -> StepDataInput:
@@ -209,7 +222,7 @@ class PipelineData(StepData):
             InvalidInput: an extension other than that of Parquet is given; what is read are all files.
         """
         if file_extension != ".parquet":
-            refuse(_SEE_TABLES, file_extension=file_extension)
+            refuse(_ALL_FILES, file_extension=file_extension)
         return self.read_parquet_files(**options)
 
 
