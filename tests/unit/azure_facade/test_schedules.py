@@ -54,3 +54,7 @@ def test_what_is_no_schedule_of_jobs_is_refused_in_words() -> None:
         schedule_document({"trigger": trigger, "action": {"actionType": "CreateMonitor"}})
     with pytest.raises(InvalidInput, match="action"):
         schedule_document({"trigger": trigger})
+    job = {"jobType": "Pipeline", "sourceJobId": "/jobs/blue_sky"}
+    never = {"triggerType": "Recurrence", "frequency": "Day", "interval": 0}
+    document = schedule_document({"trigger": never, "action": {"actionType": "CreateJob", "jobDefinition": job}})
+    assert document["trigger"]["interval"] == 0, "for its reader to refuse"

@@ -107,11 +107,13 @@ def _trigger(sent: Mapping[str, Any]) -> dict[str, Any]:
     kind = _kind_of(str(sent.get("triggerType", "")))
     model = model_of(kind)
     names = [field.alias or name for name, field in model.model_fields.items()] if model else []
-    fields = {name: value for name in names if (value := sent.get(_in_camel_case(name)))}
+    values = {name: sent.get(_in_camel_case(name)) for name in names}
+    fields = {name: value for name, value in values.items() if value not in (None, "")}
     for name in model.mappings if model else ():
-        pattern = fields.pop(name, None)
-        times = {in_snake_case(key): value for key, value in pattern.items() if value} if pattern else {}
-        fields |= {name: times} if times else {}
+        if isinstance(pattern := fields.get(name), Mapping):
+            fields[name] = {in_snake_case(key): value for key, value in pattern.items() if value not in (None, [])}
+            if not fields[name]:
+                del fields[name]
     return {**fields, "type": kind}
 
 
