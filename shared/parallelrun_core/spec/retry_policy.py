@@ -10,16 +10,19 @@ makes it ready when the pause is over, and counts what is lost against the figur
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from parallelrun_core.figures import counted
 from parallelrun_core.spec.job import JobSpec
+
+if TYPE_CHECKING:
+    from parallelrun_core.wire.outcome import ErrorCategory
 
 PAUSES_S: Final[tuple[float, ...]] = (0.0,)
 """The pause after the first try of a mini-batch that fails, after the second one, and so on, in seconds. The last of
 them also follows all later tries. Meanwhile a job with a shorter `progress_update_timeout` may fail for it."""
 
-NOT_TRIED_AGAIN: Final[frozenset[str]] = frozenset()
+NOT_TRIED_AGAIN: Final[frozenset[ErrorCategory]] = frozenset()
 """The categories of failures that no other try follows. None: what has failed on one node may succeed on another."""
 
 
@@ -38,12 +41,8 @@ class MiniBatchRetryPolicy:
         """Return the policy that a job asks for."""
         return cls(spec.run_max_try, spec.lost_leases)
 
-    def allows_another(self, tries: int, category: str) -> bool:
-        """Return whether another try follows when so many of a mini-batch have failed, the last one in this way.
-
-        Args:
-            category: as `RUN_EXCEPTION` and others of `ErrorCategory`.
-        """
+    def allows_another(self, tries: int, category: ErrorCategory) -> bool:
+        """Return whether another try follows when so many of a mini-batch have failed, the last one in this way."""
         return tries < self.max_tries and category not in NOT_TRIED_AGAIN
 
     def pause_s(self, tries: int) -> float:
