@@ -61,11 +61,17 @@ class Commands(typer.Typer):
             self._openers["target"] = partial(_local_or_remote, here, remote) if here else partial(_remote, remote)
 
     def command(self, name: str | None = None, **options: Any) -> Callable[[_Command], _Command]:
-        """Return a decorator that adds a function as a command, as typer's own does."""
+        """Return a decorator that adds a function as a command, as typer's own does.
+
+        It raises TypeError for one whose first parameter is a `target` in a group that has no resources on a server.
+        """
         add = super().command(name, **options)
 
         def add_command(command: _Command) -> _Command:
-            opener = self._openers.get(next(iter(command.__annotations__), ""))
+            first = next(iter(command.__annotations__), "")
+            opener = self._openers.get(first)
+            if first == "target" and opener is None:
+                raise TypeError(f"the command {command.__name__} has a target, so its group needs `remote`")
             add(command if opener is None else _ServerCommand(command, opener))
             return command
 
