@@ -153,11 +153,14 @@ def test_a_command() -> None:
             "limits": {"jobLimitsType": "Command", "timeout": "PT1H30M"},
             "resources": {"instanceCount": 1, "properties": {}},
             "identity": {"identityType": "AMLToken"},
+            "queueSettings": {"jobTier": "spot"},
+            "services": {},
         }
     )
 
     assert document == {
         "type": "command",
+        "queue_settings": {"jobTier": "spot"},
         "command": "python train.py --rate ${{inputs.rate}}",
         "code": f"azureml:{WS}/codes/c/versions/1",
         "environment": f"azureml:{WS}/environments/e/versions/2",

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from parallelrun_api.azure.answers import NotSupported
 from parallelrun_api.azure.ids import shortened, without_prefix
+from parallelrun_core.azure.v2_command import Command
 from parallelrun_core.azure.v2_models import TYPES
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.names.assets import INCLUDES
@@ -109,7 +110,10 @@ def _command(sent: Mapping[str, Any]) -> dict[str, Any]:
     if compute is None and _IS_LOCAL in _mapping(resources.get("properties"), "resources/properties"):
         compute = _LOCAL
         variables.pop(_OF_LOCAL, None)
+    # What is added to the fields of a command needs nothing here, unless the client has another form of it.
+    fields = {name: value for name in Command.__annotations__ if (value := sent.get(in_camel_case(name)))}
     return {
+        **fields,
         "type": "command",
         "command": sent.get("command"),
         "code": reference_of(sent.get("codeId")),
@@ -282,6 +286,11 @@ def _distribution(distribution: Mapping[str, Any]) -> dict[str, Any]:
 
 def in_snake_case(name: str) -> str:
     return _CAPITAL.sub(lambda capital: f"_{capital[0].lower()}", name)
+
+
+def in_camel_case(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(part.capitalize() for part in others)
 
 
 def seconds_of(text: object) -> int:

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request, Response
 
 from parallelrun_api.azure.answers import FacadeRoute, NotSupported, answer, begun, resource
 from parallelrun_api.azure.bodies import check_not_masked, masked, read_resource
-from parallelrun_api.azure.documents import document_of, in_snake_case
+from parallelrun_api.azure.documents import document_of, in_camel_case, in_snake_case
 from parallelrun_api.azure.facade import WORKSPACE, Facade, FacadeOf, scope_of
 from parallelrun_api.azure.payload_store import Sent
 from parallelrun_api.azure.resolving import FacadeNames
@@ -107,7 +107,7 @@ def _trigger(sent: Mapping[str, Any]) -> dict[str, Any]:
     kind = _kind_of(str(sent.get("triggerType", "")))
     model = model_of(kind)
     names = [field.alias or name for name, field in model.model_fields.items()] if model else []
-    values = {name: sent.get(_in_camel_case(name)) for name in names}
+    values = {name: sent.get(in_camel_case(name)) for name in names}
     fields = {name: value for name, value in values.items() if value not in (None, "")}
     for name in model.mappings if model else ():
         if isinstance(pattern := fields.get(name), Mapping):
@@ -120,11 +120,6 @@ def _trigger(sent: Mapping[str, Any]) -> dict[str, Any]:
 def _kind_of(trigger_type: str) -> str:
     """The kind of a trigger that a client calls so, such as `Cron`; what is none, as it is, which is refused then."""
     return next((kind for kind in kinds() if kind.replace("_", "") == trigger_type.lower()), trigger_type.lower())
-
-
-def _in_camel_case(name: str) -> str:
-    first, *others = name.split("_")
-    return first + "".join(part.capitalize() for part in others)
 
 
 def _put(facade: Facade, name: str, sent: dict[str, Any]) -> Revision:
@@ -184,7 +179,7 @@ def _like_sent(revision: Revision) -> dict[str, Any]:
     model = model_of(kind)
     fields = {name: {} for name in (model.mappings if model else ())} | revision.trigger
     trigger = {
-        _in_camel_case(name): {_in_camel_case(key): each for key, each in value.items() if each}
+        in_camel_case(name): {in_camel_case(key): each for key, each in value.items() if each}
         if isinstance(value, dict)
         else value
         for name, value in fields.items()
@@ -196,6 +191,6 @@ def _like_sent(revision: Revision) -> dict[str, Any]:
         "description": revision.description,
         "tags": revision.tags,
         "properties": {},
-        "trigger": {"triggerType": _in_camel_case(f"_{kind}"), **trigger},
+        "trigger": {"triggerType": in_camel_case(f"_{kind}"), **trigger},
         "action": {"actionType": "CreateJob", "jobDefinition": job},
     }
