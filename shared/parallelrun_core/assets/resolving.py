@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 _MAP_IT: Final = "say in the site file what stands for it here (docs/assets.md)"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Resolver:
     """The names that a cluster, or a user, knows. As safe to share between threads as what it is given.
 
     Args:
-        known: the asset of this type that has a name; raises UnknownAsset.
+        lookup: the asset of this type that has a name; raises UnknownAsset.
         site: what the site file says now; it may raise InvalidInput.
         keep_code: stores a folder that a component or an environment in the site file names; returns its name.
         code_at: what a job's `code` is for stored code: a name for whoever accepts the job, or a folder.
@@ -42,7 +42,7 @@ class Resolver:
         own_site: what the site file says of images, if that is all of `site` that can be had without asking others.
     """
 
-    known: Callable[[str, Reference], Asset]
+    lookup: Callable[[str, Reference], Asset]
     site: Callable[[], Site]
     keep_code: KeepCode
     code_at: Callable[[str], str] = code_called
@@ -65,7 +65,7 @@ class Resolver:
         stand_in = self.site().stand_in(kind, reference)
         if stand_in is not None:
             return self._standing_in(kind, reference, stand_in)
-        return self.known(kind, reference)
+        return self.lookup(kind, reference)
 
     def _of_image(self, image: str) -> Asset:
         """Return what stands for an environment with this image. Raises UnknownAsset: nothing does."""
@@ -89,7 +89,7 @@ class Resolver:
         from parallelrun_core.assets.kinds import model_of
 
         if isinstance(value, str) and (local := reference_of(value)) is not None:
-            return self.known(kind, local)
+            return self.lookup(kind, local)
         content: dict[str, Any]
         if model_of(kind).has_files:
             content = {"path": value}

@@ -73,7 +73,7 @@ class Steps:
     check_turn: Callable[[], object]
     generation: int
     is_pending: bool = field(default=False, init=False)
-    """Whether something could not be done yet that nobody will wake the pipeline for."""
+    """Something could not be done yet that nobody will wake the pipeline for."""
 
     def __post_init__(self) -> None:
         self._reopening = self.folder.reopenings()[-1] if self.generation else None
