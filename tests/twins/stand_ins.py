@@ -243,8 +243,8 @@ def names_that_are_there(schema: str, _: str) -> dict[str, Any]:
     return {field["name"]: field["type"] for field in json.loads(schema)["fields"]}
 
 
-def replacing(path: Path, data: bytes, **_: Any) -> None:
-    path.write_bytes(data)
+def replacing(path: Path | str, data: bytes, **_: Any) -> None:
+    Path(path).write_bytes(data)
 
 
 def wherever_it_says(place: str, response: Any, _: str) -> str:
