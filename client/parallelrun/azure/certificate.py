@@ -6,6 +6,7 @@ trusts it trusts this one certificate.
 
 from __future__ import annotations
 
+import math
 import shutil
 import ssl
 import subprocess
@@ -99,7 +100,10 @@ def _system_bundle() -> bytes:
 
 
 def _expires_at(chain: Path) -> float:
-    """The end of a certificate's validity in seconds since the epoch; 0: it can't be read."""
+    """The end of a certificate's validity in seconds since the epoch; 0: it can't be read. It never ends where nothing
+    could make another."""
+    if shutil.which("openssl") is None:
+        return math.inf
     try:
         end = _openssl(chain.parent, "x509", "-noout", "-enddate", "-in", chain.name)
         return float(ssl.cert_time_to_seconds(end.strip().removeprefix("notAfter=")))

@@ -58,6 +58,7 @@ def replay(
     from msgspec.structs import asdict
 
     from parallelrun.embedded.local_run import RunOptions, run_here
+    from parallelrun.errors import NotFound
     from parallelrun.job_file.reading import read_spec
     from parallelrun.job_file.replay import replay_of
     from parallelrun.progress.plain import display_on
@@ -65,7 +66,14 @@ def replay(
     document = client.jobs.document(job_id)
     inputs = client.jobs.inputs_of(job_id, mini_batch)
     content = yaml.safe_load(document.text)
-    limits = [asdict(client.limits.get(name)) for name in content.get("rate_limits", ())]
+    limits = []
+    for limit_name in content.pop("rate_limits", ()):
+        try:
+            limits.append(asdict(client.limits.get(limit_name)))
+        except NotFound:
+            say(f"note: the server has no limit {limit_name!r} any more, so the replay keeps to none of that name")
+    if limits:
+        content["rate_limits"] = [each["name"] for each in limits]
     for name in document.left_out:
         say(f"note: {name} of the job are secret, and not set here: export them if the script needs them")
     with tempfile.TemporaryDirectory(prefix="parallelrun-replay-") as folder:

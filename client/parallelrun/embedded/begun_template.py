@@ -8,6 +8,7 @@ Of ours, this module imports next to nothing: the first imports of others are to
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -110,6 +111,9 @@ class BegunTemplate:
             for module in _OF_BOTH:
                 import_module(module)
             import_module("parallelrun_core.spec").JobSpec.model_rebuild()
+        gc.enable()
+        if len(os.listdir("/proc/self/task")) > 1:  # noqa: PTH208 - no path is needed
+            return cls.begin(mark)  # a child would have the locks of threads that it doesn't have
         channel, end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         parent, pid = os.getpid(), os.fork()
         if pid == 0:
@@ -140,19 +144,24 @@ class _Forked:
 
     def poll(self) -> int | None:
         """Return None while it runs."""
-        if not self._has_ended:
-            self._has_ended = os.waitpid(self.pid, os.WNOHANG) != (0, 0)
-        return 0 if self._has_ended else None
+        return self._wait(os.WNOHANG)
 
     def kill(self) -> None:
-        """Kill it, which has not ended when asked last."""
-        os.kill(self.pid, signal.SIGKILL)
+        """Kill it, if it still runs."""
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
 
     def wait(self) -> None:
         """Return once it has ended."""
+        self._wait(0)
+
+    def _wait(self, options: int) -> int | None:
         if not self._has_ended:
-            os.waitpid(self.pid, 0)
-            self._has_ended = True
+            try:
+                self._has_ended = os.waitpid(self.pid, options) != (0, 0)
+            except ChildProcessError:  # another thread has waited, or SIGCHLD is ignored, as whoever started us left it
+                self._has_ended = True
+        return 0 if self._has_ended else None
 
 
 def _can_be_forked() -> bool:
@@ -179,6 +188,7 @@ def _become_template(mark: str, channel: int, parent: int) -> None:
     from parallelrun_core.service.process import show_variables
     from parallelrun_core.service.template import serve
 
+    gc.disable()  # as where services import; each enables its own
     os.setsid()
     os.chdir("/")
     null = os.open(os.devnull, os.O_RDWR)

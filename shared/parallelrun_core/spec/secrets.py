@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from parallelrun_core.datastores.definition import OF_DATASTORES
 from parallelrun_core.described import Strict
 from parallelrun_core.spec.expressions import same_name
-from parallelrun_core.spec.fields import NAME
+from parallelrun_core.spec.fields import NAME, STORED
 
 _EXPRESSION: Final = re.compile(r"\$\{\{\s*secrets\s*\.\s*([^}]*?)\s*\}\}", re.IGNORECASE)
 _FILE: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
@@ -46,10 +46,10 @@ class Secret(Strict):
 
     @field_validator("file")
     @classmethod
-    def _below(cls, value: str) -> str:
+    def _below(cls, value: str, info: ValidationInfo) -> str:
         if value and not _FILE.fullmatch(value):
             raise ValueError("must be a path below the folder of secrets, of letters, digits and . _ -")
-        if not is_for_jobs(value):
+        if info.context != STORED and not is_for_jobs(value):  # a job of before goes on
             folder = value.partition("/")[0]
             raise ValueError(f"what is in {folder}/ is for {_NOT_FOR_JOBS[folder]}, and no job can have it")
         return value

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from parallelrun_core.spec.data_defaults import AZURE, OWN
+from parallelrun_core.spec.expressions import is_expression
 from parallelrun_core.spec.fields import Input
 from parallelrun_core.spec.job import JobSpec
 from parallelrun_core.wire.row_formats import row_format, row_formats
@@ -33,7 +34,8 @@ def unused_fields(spec: JobSpec) -> Iterator[tuple[str, str]]:
         if spec.fail_fast:
             yield "fail_fast", "a command is a single mini-batch"
         return
-    if not all(map(os.path.isabs, filter(None, spec.environment_variables.get("PYTHONPATH", "").split(os.pathsep)))):
+    folders = spec.environment_variables.get("PYTHONPATH", "").split(os.pathsep)
+    if not all(os.path.isabs(folder) or is_expression(folder) for folder in folders if folder):
         reason = "it names a folder below the working folder, of which each worker has its own, and which is empty"
         yield "environment_variables/PYTHONPATH", reason
     yield from _of_rows(spec)

@@ -104,6 +104,12 @@ def test_a_replay_has_all_that_the_script_sees_and_its_rows_their_format(cluster
     assert (tmp_path / "again" / "notes" / "note.txt").read_text() == "seen"
     assert (notes / "note.txt").read_text() == "of the job"
 
+    with Client(cluster.api_url) as client:
+        client.limits.delete("site")
+    answer = replay(cluster, tmp_path, job, "1", "--output", "without")
+    assert answer.returncode == 0, answer.stderr
+    assert "no limit 'site' any more" in answer.stderr
+
 
 def test_a_replay_without_the_code_says_where_it_was_looked_for(cluster: Cluster, tmp_path: Path) -> None:
     job = cluster.submit(BREAKS, inputs=cluster.files(2), mini_batch_size=1)

@@ -170,3 +170,29 @@ def test_an_owner_has_something_to_do_while_the_template_imports(tmp_path: Path)
         assert line(supervisor, "one", "runs")
     finally:
         supervisor.kill()
+
+
+FORKS = """
+import gc, os, signal, sys, threading
+
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+if sys.argv[1:] == ["with a thread"]:
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+from parallelrun.embedded.begun_template import BegunTemplate
+
+begun = BegunTemplate.fork("MARK_OF_TEST=forks")
+print(gc.isenabled(), type(begun.process).__name__)
+os.kill(begun.process.pid, signal.SIGKILL)
+begun.process.wait()
+begun.close()
+"""
+
+
+@pytest.mark.parametrize("arguments,kind", [([], "_Forked"), (["with a thread"], "Popen")])
+def test_a_template_is_forked_without_harm_to_its_owner(arguments: list[str], kind: str, tmp_path: Path) -> None:
+    """By a program whose parent had it ignore the ends of children; one that has threads starts a template instead."""
+    (tmp_path / "forks.py").write_text(FORKS)
+    room = {**os.environ, "ROOM_FOR_COMMAND_LINES": "-" * 4096}
+    command = [sys.executable, "-P", str(tmp_path / "forks.py"), *arguments]
+    done = subprocess.run(command, env=room, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.returncode) == (f"True {kind}\n", 0), done.stderr
