@@ -193,6 +193,7 @@ def test_what_an_unknown_session_finished_is_taken_from_its_journal(
     queue = AgentQueue(
         redis, led.on_redis.job_id, session=session, node="node", lease_ms=LONG_MS, seal=Seal(session, bytes(32))
     )
+    led.folder.layout.make_folders()
     leader = threading.Thread(target=led.run_leader)
     leader.start()
     journal, ran = RecordWriter(led.folder.journals / session), []
