@@ -89,7 +89,8 @@ class ScheduleStore:
         Raises:
             NotFound: there is none of this name.
         """
-        self.get(name)
+        if name not in self.names():  # one that can't be read is there, and can be removed
+            raise no_such("schedule", name, self.names())
         try:
             self._store.remove_child(name)
         except DocumentMissing as error:

@@ -24,17 +24,22 @@ _SELF: Final = "self."
 def shared_methods() -> Iterator[None]:
     """Let the dataclasses that are made in this block share the code of their methods.
 
-    Python 3.13 compiles one text for each class, and is left as it is.
+    Python 3.13 compiles one text for each class, and is left as it is, like any whose private functions are others.
     """
     private = vars(dataclasses)
-    compiling = {name: private[name] for name in (*_SHARING, _COMPARISON) if name in private}
-    if len(compiling) > len(_SHARING):
+    compiling = {name: private[name] for name in _PARAMETERS if name in private}
+    if {name: _parameters(function) for name, function in compiling.items()} == _PARAMETERS:
         private.update(_SHARING)
         private[_COMPARISON] = partial(_comparison, compiling[_COMPARISON])
     try:
         yield
     finally:
         private.update(compiling)
+
+
+def _parameters(function: Any) -> tuple[str, ...]:
+    code = function.__code__
+    return tuple(code.co_varnames[: code.co_argcount])
 
 
 def _values_of(names: Sequence[str]) -> Callable[[object], tuple[object, ...]]:
@@ -95,3 +100,10 @@ def _frozen(cls: Any, fields: _Fields, *_: object) -> tuple[_Method, _Method]:
 
 _SHARING: Final = {"_frozen_get_del_attr": _frozen, "_hash_fn": _hash, "_repr_fn": _repr}
 """The functions of `dataclasses` that make other methods, and what does it in their place."""
+_PARAMETERS: Final = {
+    "_frozen_get_del_attr": ("cls", "fields", "globals"),
+    "_hash_fn": ("fields", "globals"),
+    "_repr_fn": ("fields", "globals"),
+    _COMPARISON: ("name", "op", "self_tuple", "other_tuple", "globals"),
+}
+"""Those functions, with the parameters that they have in Python 3.11 and 3.12."""

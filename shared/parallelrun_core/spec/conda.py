@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from parallelrun_core.spec.requirements import index_option, parse_requirement, requirement_lines
 
-_PACKAGE: Final = re.compile(r"(?:[\w.\-/]+::)?(?P<name>[A-Za-z0-9][\w.\-]*)\s*(?P<version>[^\w\s\[].*)?")
+_PACKAGE: Final = re.compile(r"(?:[\w.\-/]+::)?(?P<name>\w[\w.\-]*)\s*(?P<version>[^\w\s\[].*)?")
 _SPACED: Final = re.compile(r"(?P<package>\S*\w)\s+(?P<version>[0-9][\w.+!]*)(?P<star>\*?)(?:\s+[\w.*]+)?")
 """A package with its version, and perhaps a build, after spaces: `numpy 1.26`, which is `numpy==1.26`."""
 _COMPARISON: Final = re.compile(r"(==|>=|<=|!=|~=|>|<|=)\s*([0-9]\w*(?:[.+!]\w+)*)((?:\.?\*)?)")

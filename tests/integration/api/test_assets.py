@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import secrets
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from parallelrun_api.http.requests import MAX_BODY_BYTES
 from tests.integration.api.conftest import Site
 from tests.integration.api.server import ApiServer
 
@@ -81,12 +83,13 @@ def test_labels_and_the_archive_decide_what_a_name_stands_for(api: httpx.Client,
 
 
 def test_files_that_are_sent_are_copied_and_named_by_their_content(api: httpx.Client, root: Path) -> None:
-    made = make(api, "/v1/assets/model/credit/versions/1", {"path": "model"}, model__a="weights")
+    weights = secrets.token_hex(MAX_BODY_BYTES)  # no smaller as a zip than the bodies of requests without files may be
+    made = make(api, "/v1/assets/model/credit/versions/1", {"path": "model"}, model__a=weights)
     assert made.status_code == 201, made.text
     content = made.json()["content"]
     assert Path(content["path"]).parent == root / "asset_files" / content["files"]
-    assert (Path(content["path"]) / "a").read_text() == "weights"
-    assert make(api, "/v1/assets/model/credit/versions/1", {"path": "model"}, model__a="weights").status_code == 200
+    assert (Path(content["path"]) / "a").read_text() == weights
+    assert make(api, "/v1/assets/model/credit/versions/1", {"path": "model"}, model__a=weights).status_code == 200
     assert make(api, "/v1/assets/model/credit/versions/1", {"path": "model"}, model__a="others").status_code == 409
     code = make(api, "/v1/assets/code/src/versions/1", {}, a_dot_py="def run(x): return x")
     assert code.status_code == 201, code.text

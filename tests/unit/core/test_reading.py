@@ -149,7 +149,7 @@ def test_packages_of_conda_are_requirements(entry: object, lines: list[str]) -> 
     [
         ("cudatoolkit=11", "not on PyPI"),
         ("graphviz=12", "not on PyPI"),
-        ("libgcc-ng", "not on PyPI"),
+        ("conda-forge::_libgcc_mutex=0.1=main", "not on PyPI"),
         ("r-base", "not on PyPI"),
         ("gcc_linux-64", "not on PyPI"),
         ("pandas=2.1|=2.3", "alternatives.*write one range"),

@@ -25,8 +25,10 @@ log = telemetry.logger()
 _QUIET: Final = frozenset({"/livez", "/readyz", "/metrics"})
 _CLIENT_GONE: Final = 499
 _REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,64}")
-_SUBMISSIONS: Final = re.compile(r"/v1/jobs|/v1/schedules/[^/:]+|/v1/batch-endpoints/[^/:]+/deployments/[^/:]+")
-"""Requests to these paths, which may have code with them, have limits of their own on their bodies."""
+_WITH_FILES: Final = re.compile(
+    r"/v1/(jobs|schedules/[^/:]+|batch-endpoints/[^/:]+/deployments/[^/:]+|assets/[^/]+/[^/]+/versions(/[^/:]+)?)"
+)
+"""Requests to these paths, which may have files with them, have limits of their own on their bodies."""
 MAX_BODY_BYTES: Final = 2 << 20
 """Of all other requests; a list of all mini-batches that can be retried at once is half as long."""
 _SAFE_HEADERS: Final = (
@@ -45,10 +47,10 @@ class RequestScope:
     connections: Connections
     audit: Audit
     own_limits: str
-    """The beginning of paths whose bodies have limits of their own, beside those of submissions."""
+    """The beginning of paths whose bodies have limits of their own, beside those of requests with files."""
 
     def _has_own_limits(self, path: str) -> bool:
-        return path.startswith(self.own_limits) or _SUBMISSIONS.fullmatch(path) is not None
+        return path.startswith(self.own_limits) or _WITH_FILES.fullmatch(path) is not None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
