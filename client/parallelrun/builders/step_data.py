@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from os import PathLike
 from typing import Any, Final, Self
 
 from parallelrun.builders.parts import refuse, without_none
@@ -128,6 +129,10 @@ class StepDataInput:
         """Return this input with this name."""
         return replace(self, name=name)
 
+    def as_input(self, name: str | None = None) -> Self:
+        """Return this input, with this name if one is given, as what v1 reads as a table is named."""
+        return replace(self, name=name or self.name)
+
     def as_mount(self, path_on_compute: str | None = None) -> Self:
         """Return this input, read where it is.
 
@@ -204,8 +209,16 @@ class PipelineData(StepData):
         """
         return StepDataInput(self, input_name, mode="download")
 
-    def parse_delimited_files(
-        self, *, file_extension: str | None = None, quoted_line_breaks: bool = False, **options: Any
+    def parse_delimited_files(  # noqa: PLR0917 - v1 has this order
+        self,
+        include_path: bool | None = None,
+        separator: str | None = None,
+        header: bool | str | None = None,
+        partition_format: str | None = None,
+        file_extension: str | None = None,
+        set_column_types: Any = None,
+        quoted_line_breaks: bool = False,
+        **options: Any,
     ) -> StepDataInput:
         """Return these data as the input of a step that gets them as a table: see `read_delimited_files`.
 
@@ -213,9 +226,19 @@ class PipelineData(StepData):
             InvalidInput: an extension is given; what is read are all files.
         """
         refuse(_ALL_FILES, file_extension=file_extension)
-        return self.read_delimited_files(**options, support_multi_line=quoted_line_breaks or None)
+        return self.read_delimited_files(
+            include_path, separator, header, partition_format, set_column_types=set_column_types,
+            support_multi_line=quoted_line_breaks or None, **options,
+        )  # fmt: skip
 
-    def parse_parquet_files(self, *, file_extension: str | None = None, **options: Any) -> StepDataInput:
+    def parse_parquet_files(
+        self,
+        include_path: bool | None = None,
+        partition_format: str | None = None,
+        file_extension: str | None = None,
+        set_column_types: Any = None,
+        **options: Any,
+    ) -> StepDataInput:
         """Return these data as the input of a step that gets them as a table: see `read_parquet_files`.
 
         Raises:
@@ -223,7 +246,7 @@ class PipelineData(StepData):
         """
         if file_extension != ".parquet":
             refuse(_ALL_FILES, file_extension=file_extension)
-        return self.read_parquet_files(**options)
+        return self.read_parquet_files(include_path, partition_format, set_column_types=set_column_types, **options)
 
 
 class OutputFileDatasetConfig(StepData):
@@ -231,7 +254,7 @@ class OutputFileDatasetConfig(StepData):
 
     Args:
         destination: a path, or a pair of a datastore and a path in it; `{output-name}` in it is the name of the output,
-            and `{run-id}` that of the job.
+            and `{run-id}` that of the job. Without a path: `{run-id}/{output-name}`.
 
     Raises:
         InvalidInput: another folder is given as the `source` of an upload, or a `partition_format`, which belongs to
@@ -291,11 +314,14 @@ class OutputFileDatasetConfig(StepData):
 
 
 def _path_of(destination: Any) -> str | None:
-    if not isinstance(destination, tuple | list):
+    if destination is None or isinstance(destination, str | PathLike):
         return None if destination is None else str(destination)
+    if not isinstance(destination, tuple | list) or not 1 <= len(destination) <= 2:
+        raise InvalidInput.at("/destination", f"a path, or a datastore and a path in it, not {destination!r}")
     from parallelrun_core.storage.location import in_datastore
 
-    if not 1 <= len(destination) <= 2:
-        raise InvalidInput.at("/destination", f"a datastore and a path in it, not {len(destination)} values")
     datastore, path = (*destination, None)[:2]
-    return in_datastore(str(getattr(datastore, "name", datastore)), str(path or _OUTPUT_NAME).strip("/"))
+    datastore_name = getattr(datastore, "name", datastore)
+    if not datastore_name or not isinstance(datastore_name, str):
+        raise InvalidInput.at("/destination", f"a datastore, or its name, comes first, not {datastore!r}")
+    return in_datastore(datastore_name, str(path or f"{_RUN_ID}/{_OUTPUT_NAME}").strip("/"))

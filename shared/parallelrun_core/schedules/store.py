@@ -70,17 +70,23 @@ class ScheduleStore:
         """Add a revision of a schedule, durably and as a whole. The first one makes the schedule.
 
         Raises:
-            Conflict: somebody else has just added one of this number, or removed the schedule.
+            Conflict: somebody else has just added one of this number, or removed the schedule, and perhaps made another
+                one of this name.
+            NewerSchema, CorruptLog: the revision before can't be read.
         """
         if revision.number == 1:
             self._store.child(name).child(_FIRES).make()
+        else:
+            before = self.find(name, revision.number - 1)
+            if before is None or before.schedule_id != revision.schedule_id:
+                raise _changed(name)
         is_added = False
         with suppress(DocumentMissing):
             is_added = self._revisions(name).put_if_absent(
                 f"{_REVISION}{revision.number}", revision, if_store_exists=revision.number > 1
             )
         if not is_added:
-            raise Conflict(f"The schedule {name!r} was changed or deleted at the same time. Look at it again.")
+            raise _changed(name)
         self._record_change()
 
     def remove(self, name: str) -> None:
@@ -122,3 +128,7 @@ class ScheduleStore:
 
     def _record_change(self) -> None:
         self._changes.put(_CHANGES, {"last": secrets.token_hex(8)})
+
+
+def _changed(name: str) -> Conflict:
+    return Conflict(f"The schedule {name!r} was changed or deleted at the same time. Look at it again.")

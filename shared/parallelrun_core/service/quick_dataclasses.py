@@ -22,7 +22,7 @@ _SELF: Final = "self."
 
 @contextmanager
 def shared_methods() -> Iterator[None]:
-    """Let the dataclasses that are made in this block share the code of their methods.
+    """Let the dataclasses that are made in this block, by any thread, share the code of their methods.
 
     Python 3.13 compiles one text for each class, and is left as it is, like any whose private functions are others.
     """
@@ -38,8 +38,8 @@ def shared_methods() -> Iterator[None]:
 
 
 def _parameters(function: Any) -> tuple[str, ...]:
-    code = function.__code__
-    return tuple(code.co_varnames[: code.co_argcount])
+    code = getattr(function, "__code__", None)
+    return tuple(code.co_varnames[: code.co_argcount]) if code else ()
 
 
 def _values_of(names: Sequence[str]) -> Callable[[object], tuple[object, ...]]:

@@ -52,7 +52,8 @@ def is_too_old(version: str) -> bool:
 
 
 def may_be_newer(version: str) -> bool:
-    """Return whether this may mean a newer version of Python, with syntax of its own, than the one that runs this."""
+    """Return whether this may be a version of Python whose syntax the one that runs this can't parse: a newer one, one
+    that can't be told, or Python 2."""
     minor = _minor_of(version)
     return bool(version) if minor is None else minor > sys.version_info.minor
 
@@ -130,8 +131,11 @@ def _requirement(entry: str) -> list[str]:
     """The line of a requirements file that stands for a conda package; none for what no environment needs."""
     package = _package(entry)
     if package is None:
-        bracket = "write a version without brackets, as in numpy>=1.26, and what has extras under pip:"
-        hint = bracket if "[" in entry else "what only pip reads, as a URL, belongs under pip:"
+        hint = "what only pip reads, as a URL, belongs under pip:"
+        if "[" in entry:
+            hint = "write a version without brackets, as in numpy>=1.26, and what has extras under pip:"
+        elif "|" in entry:
+            hint = "pip knows no alternatives (|): write one range, as in numpy>=1.2,<1.4"
         raise ValueError(f"{entry!r} is not a package of conda that can be read; {hint}")
     name, version = package
     table = _packages()
@@ -172,7 +176,8 @@ def _packages() -> _Packages:
 
 
 def _version(name: str, text: str) -> str:
-    """Conda's versions in pip's form: a single `=` stands for any version with this prefix; empty if any will do.
+    """Conda's versions in pip's form: a single `=` stands for any version with this prefix, and with a build, as
+    `conda env export` writes it, for this one; empty if any will do.
 
     Raises:
         ValueError: a part of it can't be read, or pip has no form for it.
@@ -183,7 +188,8 @@ def _version(name: str, text: str) -> str:
         hint = "write one range, as in >=1.2,<1.4"
         raise ValueError(f"the version {text!r} of {name!r} has alternatives (|), which pip does not know; {hint}")
     comparisons = []
-    for part in _BUILD.sub("", text).split(","):
+    without_build = _BUILD.sub("", text)
+    for part in without_build.split(","):
         if part.strip() in _ANY_VERSION:
             continue
         match = _COMPARISON.fullmatch(part.strip())
@@ -192,8 +198,9 @@ def _version(name: str, text: str) -> str:
             raise ValueError(f"the version {text!r} of {name!r} can't be read: {part.strip()!r}; {hint}")
         sign, version, star = match.groups()
         if sign == "=":
-            sign, star = "==", ".*"
-        elif sign[0] in "<>":
+            is_prefix = star or (without_build == text and version.replace(".", "").isdigit())
+            sign, star = "==", ".*" if is_prefix else ""  # pip knows no prefixes such as 2.0a0
+        elif sign[0] in "<>~":
             star = ""  # to conda, `>=1.2.*` is `>=1.2`
-        comparisons.append(f"{sign}{version}{star}")
+        comparisons.append(f"{sign}{version}{'.*' if star else ''}")
     return ",".join(comparisons)

@@ -108,7 +108,11 @@ def test_names_are_made_fit_and_kept_apart() -> None:
 
 
 def test_outputs_may_have_a_destination_and_no_name() -> None:
-    stored, other, last = (OutputFileDatasetConfig(destination=("store", "{run-id}/{output-name}")) for _ in range(3))
+    destinations: list[Any] = [("store", "{run-id}/{output-name}"), ("store",), ("store", None)]
+    stored, other, last = (OutputFileDatasetConfig(destination=each) for each in destinations)
+    for destination in (object(), (None, "a"), ("", "a"), (), ("store", "a", "b")):
+        with pytest.raises(InvalidInput, match="datastore"):
+            OutputFileDatasetConfig(destination=destination)
     called = OutputFileDatasetConfig("output_1")
     write = script("one", "--to", stored, called, other)
     read = script("two", "--from", stored.as_input(), other.as_input(), last.as_input())

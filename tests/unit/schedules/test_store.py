@@ -57,6 +57,10 @@ def test_of_two_who_change_a_schedule_one_is_told_so(store: ScheduleStore) -> No
     with pytest.raises(Conflict):
         store.put("nightly", revision(3))
     assert store.names() == []
+    store.put("nightly", revision(schedule_id="made meanwhile"))
+    with pytest.raises(Conflict):
+        store.put("nightly", revision(2))
+    assert store.get("nightly").schedule_id == "made meanwhile"
 
 
 def test_each_change_shows_in_one_number(store: ScheduleStore, root: Path) -> None:

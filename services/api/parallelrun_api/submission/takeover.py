@@ -27,7 +27,7 @@ from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.wire.row_formats import row_format, row_formats
 
 _POINTER: Final = "/resume_from"
-_MOST: Final = 200
+_MOST_CHARACTERS: Final = 200
 MAY_DIFFER: Final = frozenset({
     "name", "description", "tags", *Notified.model_fields, "resume_from",
     "code", "additional_includes", "command", "entry_script", "program_arguments", "environment_variables", "secrets",
@@ -54,8 +54,10 @@ def earlier_job(root: Path, spec: JobSpec, rule: PathRule | None = None) -> JobF
     """The job that this one names as `resume_from`.
 
     Raises:
-        InvalidInput: there is no such job; or settings differ that must not, with one problem for each.
-        Conflict: it has not ended.
+        InvalidInput: there is no such job, or it is a pipeline; or settings differ that must not, a problem for each,
+            of an input for the first.
+        Conflict: it has not ended, or its rows have been removed.
+        CorruptLog: its plan can't be read.
     """
     folder, record = _named(root, spec.resume_from)
     if record.is_pipeline:
@@ -90,11 +92,14 @@ def _named(root: Path, job_id: str) -> tuple[JobFolder, JobRecord]:
         record = folder.record()
         if not CURRENT.get().may_see(record.owner):
             raise NotFound
-        check_not_deleted(folder)
-        return folder, record
     except NotFound as error:
         hint = "the id of an earlier job of this server; `parallelrun run` takes over from a folder: --resume-from DIR"
         raise InvalidInput.at(_POINTER, f"there is no job {job_id!r} here", hint) from error
+    try:
+        check_not_deleted(folder)
+    except NotFound as error:
+        raise InvalidInput.at(_POINTER, str(error)) from error
+    return folder, record
 
 
 def _check_has_ended(folder: JobFolder) -> None:
@@ -130,9 +135,9 @@ def _input_differences(
     plans = load_plans(earlier.path)  # as they were when it began: an MLTable file may have changed since
     frozen: list[InputPlan | None] = [*plans] if plans else [None] * len(before)
     yield from _table_differences([*plans] if plans else [], new, where)
-    wanted_plans = {plan.name: plan for plan in plan_inputs(new, rule, fetches=False)}
+    plans_now = {plan.name: plan for plan in plan_inputs(new, rule, fetches=False)}
     for (_, old_input), plan, (name, new_input) in zip(before, frozen, now, strict=True):
-        planned = wanted_plans.get(name)
+        planned = plans_now.get(name)
         pointer = f"/inputs/{name}"
         if old_input.path != new_input.path:
             yield _differs(f"{pointer}/path", where, old_input.path, new_input.path)
@@ -192,4 +197,5 @@ def _differs(pointer: str, where: str, old: object, new: object) -> Problem:
 
 def _shown(value: object) -> str:
     plain = [*value] if isinstance(value, tuple) else value
-    return "not set" if plain is None else repr(plain)[:_MOST]
+    text = "not set" if plain is None else repr(plain)
+    return text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS] + "…"
