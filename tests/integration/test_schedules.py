@@ -302,6 +302,9 @@ def test_with_nothing_to_do_only_a_folder_is_looked_at(
 # Real processes
 
 
+SCHEDULE_ID = new_job_id()
+
+
 def in_seconds(cluster: Cluster, seconds: float, **fields: Any) -> Revision:
     """A schedule that is due once, in so many seconds."""
     now = time.time()
@@ -315,7 +318,7 @@ def in_seconds(cluster: Cluster, seconds: float, **fields: Any) -> Revision:
         "made": now,
         "at": now - 1,
         "trigger": trigger,
-        "schedule_id": new_job_id(),
+        "schedule_id": SCHEDULE_ID,
         "may_overlap": False,
     }
     return schedule(cluster.root, **{**settings, **fields})
