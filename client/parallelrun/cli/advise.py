@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?) ?(s|m|min|h|)")
 _UNITS: Final = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_MIN_SAVING: Final = "60s"
 _BAR: Final = 40
 _ROWS: Final = 16
 """Of a table that one reads at a glance."""
@@ -45,16 +46,22 @@ def advise(
     price: Annotated[
         float | None, typer.Option(min=0, help="Of a node for an hour, for --what-if.", show_default=False)
     ] = None,
-    min_saving: Annotated[str, typer.Option(metavar="TIME", help="Leave out what saves less: 60s, 5m.")] = "60s",
+    min_saving: Annotated[
+        str, typer.Option(metavar="TIME", help="Leave out what saves less: 60s, 5m.", show_default=_MIN_SAVING)
+    ] = "",
     form: FormatOption = OutputFormat.TABLE,
 ) -> None:
     """Say what would make a job faster, cheaper or safer. Says exactly what to change; also while it runs."""
-    least_s = seconds_of(min_saving)
+    least_s = seconds_of(min_saving or _MIN_SAVING)
     if what_if:
+        if min_saving:
+            raise typer.BadParameter("it is about findings, and --what-if has none", param_hint="--min-saving")
         curve = client.jobs.what_if(job_id, what_if, price=price)
         values = (str(point.value) for point in curve.points)
         show(curve, form, names=values, lines=lines_of_curve(curve, is_range=".." in what_if))
     else:
+        if price is not None:
+            raise typer.BadParameter("it is for --what-if, such as --what-if nodes=1..64", param_hint="--price")
         advice = client.jobs.advice(job_id, min_saving_s=least_s)
         show(advice, form, names=(each.id for each in advice.findings), lines=_lines_of_advice(advice))
 

@@ -27,6 +27,8 @@ def azure_env(
     from parallelrun.azure import environment
     from parallelrun.client import server_to_use
 
+    if stop and config:
+        raise typer.BadParameter("--stop ends the use of this server, and --config begins it: leave one of them out")
     url, token = server_to_use(url, token)
     if stop:
         say("It has stopped." if environment.stop(url) else "Nothing was running for this server.")

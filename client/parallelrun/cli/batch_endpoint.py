@@ -126,6 +126,9 @@ def _inputs(pairs: list[str], kind: str) -> dict[str, Any]:
     from parallelrun_core.spec.fields import NAME
     from parallelrun_core.storage.supported import absolute_path
 
+    if kind and not pairs:
+        raise typer.BadParameter("it is the type of what --input names", param_hint="--input-type")
+
     def of(place: str) -> Any:
         path = absolute_path(place, Path.cwd())
         return {"path": path, "type": kind} if kind else path

@@ -87,8 +87,12 @@ def _of_a_kind(folder: Path, kind: str, *, data: str, where: str, result: Result
 
 def _of_answers(folder: Path, *, data: str, where: str | None, result: Result | None) -> tuple[dict[str, str], str]:
     """Return the files of a job for the data that are given or asked for, and the path of its script."""
+    from parallelrun.errors import InvalidInput
+
     kind, step = SampleData(data) if data in [*SampleData] else None, ""
     if data and kind is None:
+        if where:
+            raise InvalidInput.at("--input", f"--data already says where: {data}", "leave one of them out")
         where = data
         kind, step = _found(folder, data)
     if sys.stdin.isatty():

@@ -15,8 +15,9 @@ Of one job, each command is in the module of its subject:
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -26,7 +27,7 @@ from parallelrun.cli.exit_codes import StrictOption
 from parallelrun.cli.job_control import cancel, pause, prioritize, resume, retry
 from parallelrun.cli.job_file_options import Assignments, InputPlaces, read_with_options
 from parallelrun.cli.job_files import download, logs
-from parallelrun.cli.job_follow import follow_job, stream
+from parallelrun.cli.job_follow import check_strict, follow_job, stream
 from parallelrun.cli.job_insight import explain, profile, stacks
 from parallelrun.cli.job_lists import list_failed_items, list_metrics, list_mini_batches
 from parallelrun.cli.job_offline import replay, report
@@ -39,6 +40,7 @@ from parallelrun.cli.server import Client, Commands, Token, Url, connect
 from parallelrun.progress.text import mini_batches, standing
 
 if TYPE_CHECKING:
+    from parallelrun.errors import Problem
     from parallelrun.models import Job
     from parallelrun_core.spec.notify import Notify
 
@@ -72,9 +74,12 @@ def create(
     from parallelrun.resources.names import names_at
     from parallelrun.top.page import address_of
 
+    check_strict(strict=strict, follows=stream)
+    if notify_secret and not notify:
+        raise typer.BadParameter("it signs what --notify sends: name a URL, too", param_hint="--notify-secret")
     reading = read_with_options(file, assignments, inputs, names_at(lambda: server_to_use(url, token)))
     spec = reading.spec.model_copy(update={"resume_from": resume_from}) if resume_from else reading.spec
-    if notify or notify_secret:
+    if notify:
         spec = spec.model_copy(update={"notify": _notify(notify, notify_secret)})
     with connect(url=url, token=token) as client:
         with reading.locating_problems():
@@ -101,20 +106,17 @@ def _what_is_taken_over(created: Job, earlier: str) -> str:
 
 
 def _notify(url: str, secret: str) -> Notify:
-    from pydantic import ValidationError
-
-    from parallelrun.errors import InvalidInput, Problem
+    from parallelrun_core.problems import validated
     from parallelrun_core.spec.notify import Notify
+    from parallelrun_core.spec.problems import problem_of
 
-    try:
-        return Notify.model_validate({"url": url, "secret": secret})
-    except ValidationError as error:
-        options = {"url": "--notify", "secret": "--notify-secret"}
-        problems = [
-            Problem(pointer=options[str(each["loc"][-1])], message=each["msg"].removeprefix("Value error, "))
-            for each in error.errors()
-        ]
-        raise InvalidInput(problems=tuple(problems)) from error
+    options = {"/url": "--notify", "/secret": "--notify-secret"}
+
+    def problem_of_option(model: type[Notify], details: Any) -> Problem:
+        problem = problem_of(model, details)
+        return replace(problem, pointer=options[problem.pointer])
+
+    return validated(Notify, {"url": url, "secret": secret}, problem_of=problem_of_option)
 
 
 def list_jobs(

@@ -11,7 +11,7 @@ from parallelrun.cli.completion import one_of
 from parallelrun.cli.each import change_each
 from parallelrun.cli.exit_codes import StrictOption
 from parallelrun.cli.job_files import JobIds
-from parallelrun.cli.job_follow import follow_job
+from parallelrun.cli.job_follow import check_strict, follow_job
 from parallelrun.cli.output import FormatOption, OutputFormat, say
 from parallelrun.cli.server import Client
 
@@ -83,6 +83,7 @@ def resume(
 
     They run the code as it was submitted. To run changed code, create a new job with `job create --resume-from ID`.
     """
+    check_strict(strict=strict, follows=follow)
     _refuse_for_several(job_ids, stream=follow, budget=budget is not None)
     reopened = change_each(
         job_ids,
@@ -115,6 +116,7 @@ def retry(
         numbers = [int(number) for number in mini_batches.split(",")] if mini_batches else None
     except ValueError as error:
         raise typer.BadParameter(f"{mini_batches!r} is not a list of numbers such as 4,9") from error
+    check_strict(strict=strict, follows=follow)
     _refuse_for_several(job_ids, stream=follow, mini_batches=numbers is not None)
     reopened = change_each(
         job_ids,

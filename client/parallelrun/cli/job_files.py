@@ -41,6 +41,8 @@ def logs(
     """List a job's logs, or print one."""
     if tail is not None and not path:
         raise typer.BadParameter("--tail needs a log path: parallelrun job logs ID PATH --tail N")
+    if path and form is not OutputFormat.TABLE:
+        raise typer.BadParameter("it is the form of the list; a log is printed as it is", param_hint="--output")
     with connect(url=url, token=token) as client:
         if step:
             job_id = _job_of_step(client, job_id, step)

@@ -20,6 +20,12 @@ def stream(client: Client, job_id: JobId, *, strict: StrictOption = False) -> No
     raise typer.Exit(follow_job(client, client.jobs.get(job_id), strict=strict))
 
 
+def check_strict(*, strict: bool, follows: bool) -> None:
+    """Raise typer.BadParameter if `--strict` asks for the exit code of a job that isn't followed."""
+    if strict and not follows:
+        raise typer.BadParameter("it is about how a job ends: add --stream, which waits for it", param_hint="--strict")
+
+
 def follow_job(client: Client, job: Job, *, strict: bool = False) -> ExitCode:
     """Show how a job goes on until it ends; the exit code is the job's."""
     from parallelrun.resources.watch import watch_on_stderr

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from itertools import islice
+from operator import attrgetter
 from typing import Annotated
 
 import typer
 
 from parallelrun.cli.completion import one_of
 from parallelrun.cli.job_files import JobId
-from parallelrun.cli.output import FormatOption, LimitOption, OutputFormat, show_list
+from parallelrun.cli.output import FormatOption, LimitOption, OutputFormat, show_csv, show_list
 from parallelrun.cli.server import Client
 
 
@@ -59,15 +60,10 @@ def list_failed_items(
     form: FormatOption = OutputFormat.TABLE,
 ) -> None:
     """Show each item of a job that has failed for good, and why. They are listed once the job has ended."""
-
-    from parallelrun_core.untrusted.sanitize import csv_cell
-
     items = islice(client.jobs.failed_items(job_id, mini_batch=mini_batch, category=category), limit)
     if as_csv:
-        print("item,mini_batch,category,message,place")
-        for each in items:
-            words = ",".join(map(csv_cell, (each.category, each.message, each.place)))
-            print(f"{csv_cell(each.item)},{each.mini_batch},{words}")
+        columns = ("item", "mini_batch", "category", "message", "place")
+        show_csv(columns, map(attrgetter(*columns), items), form)
         return
     show_list(
         items,

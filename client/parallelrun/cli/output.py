@@ -68,6 +68,17 @@ def show_list(
     show(rows, form, names=names, lines=table(titles, cells))
 
 
+def show_csv(titles: Sequence[str], rows: Iterable[Sequence[object]], form: OutputFormat) -> None:
+    """Print rows as CSV, a line for each. Raises typer.BadParameter if another form is asked for, too."""
+    from parallelrun_core.untrusted.sanitize import csv_cell
+
+    if form is not OutputFormat.TABLE:
+        raise typer.BadParameter("--csv is a form, too: leave one of them out", param_hint="--output")
+    print(",".join(titles))
+    for row in rows:
+        print(",".join(csv_cell(each) if isinstance(each, str) else "" if each is None else str(each) for each in row))
+
+
 def show_one(thing: msgspec.Struct, form: OutputFormat, *, name: str, lines: Sequence[tuple[str, object]]) -> None:
     """Print one object; as a table, that is a line for each of its fields."""
     width = max(len(title) for title, _ in lines) + 1

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from parallelrun.cli.definitions import add_list
-from parallelrun.cli.output import FormatOption, OutputFormat, show_change, show_list
+from parallelrun.cli.output import FormatOption, OutputFormat, show_change, show_csv, show_list
 from parallelrun.cli.server import Client, Commands
 
 if TYPE_CHECKING:
@@ -97,15 +98,10 @@ def usage(
     form: FormatOption = OutputFormat.TABLE,
 ) -> None:
     """Show who has used the cluster. Hours of slots and GPUs by week and person, and what they cost."""
-    from parallelrun_core.untrusted.sanitize import csv_cell
-
     weeks = client.usage.list()
     if as_csv:
-        print("week,owner,slot_hours,gpu_hours,cost,job_bytes,week_bytes")
-        for each in weeks:
-            size = "" if each.job_bytes is None else each.job_bytes
-            hours = f"{each.slot_hours},{each.gpu_hours},{each.cost}"
-            print(f"{each.week},{csv_cell(each.owner)},{hours},{size},{each.week_bytes}")
+        columns = ("week", "owner", "slot_hours", "gpu_hours", "cost", "job_bytes", "week_bytes")
+        show_csv(columns, map(attrgetter(*columns), weeks), form)
         return
     show_list(
         weeks,

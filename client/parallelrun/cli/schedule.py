@@ -53,7 +53,7 @@ add_list(
 def show(
     client: Client,
     name: Name,
-    history: Annotated[int, typer.Option(min=0, max=1000, metavar="N", help="How many of the last times.")] = 10,
+    history: Annotated[int, typer.Option(min=0, max=1000, metavar="N", help="How many last times, in a table.")] = 10,
     form: FormatOption = OutputFormat.TABLE,
 ) -> None:
     """Show one schedule. With what became of the last times at which it was due."""

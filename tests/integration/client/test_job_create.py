@@ -56,13 +56,15 @@ def test_create_can_have_a_url_told_of_the_end(api: FakeApi, capsys: pytest.Capt
 
     assert main([*create, "--notify", "https://example.com/hook", "--notify-secret", "pager"]) == 0
     assert b'"notify": {"url": "https://example.com/hook", "secret": "pager"}' in api.requests[0].body
-    for wrong in (["--notify", "ftp://x"], ["--notify", "http://169.254.169.254/"], ["--notify-secret", "pager"]):
+    for wrong in (["--notify", "ftp://x"], ["--notify", "http://169.254.169.254/"]):
         assert main([*create, *wrong]) == 1
         assert "--notify: " in capsys.readouterr().err
     assert main([*create, "--notify", "ftp://x", "--notify-secret", "../x"]) == 1
     reported = capsys.readouterr().err
     assert "--notify: must be a URL" in reported
-    assert "--notify-secret: " in reported
+    assert "--notify-secret: a name has " in reported
+    assert main([*create, "--notify-secret", "pager"]) == 1
+    assert "--notify-secret: it signs what --notify sends" in capsys.readouterr().err
     assert len(api.requests) == 1
 
 
@@ -73,6 +75,26 @@ def test_create_can_follow_at_once(api: FakeApi, capsys: pytest.CaptureFixture[s
 
     assert main(["job", "create", "-f", job_file, "--stream"]) == 3
     assert capsys.readouterr().out == "job_1\n"
+
+
+def test_an_option_that_has_no_effect_without_another_is_refused(
+    api: FakeApi, capsys: pytest.CaptureFixture[str], job_file: str
+) -> None:
+    for command, option in (
+        (["job", "create", "-f", job_file, "--strict"], "--strict"),
+        (["job", "resume", "job_1", "--strict"], "--strict"),
+        (["job", "retry", "job_1", "--strict"], "--strict"),
+        (["job", "advise", "job_1", "--price", "2"], "--price"),
+        (["job", "advise", "job_1", "--what-if", "nodes=1..4", "--min-saving", "5m"], "--min-saving"),
+        (["job", "logs", "job_1", "a.txt", "-o", "json"], "--output"),
+        (["job", "failed-items", "job_1", "--csv", "-o", "json"], "--output"),
+        (["batch-endpoint", "invoke", "iris", "--input-type", "uri_file"], "--input-type"),
+        (["init", "--data", "a", "--input", "b"], "--input"),
+        (["azure-env", "--stop", "--config"], "--stop"),
+    ):
+        assert main(command) == 1, command
+        assert option in capsys.readouterr().err.splitlines()[-1 - (option == "--input")], command
+    assert api.requests == []
 
 
 def test_a_spec_that_the_server_refuses_is_reported_field_by_field(
