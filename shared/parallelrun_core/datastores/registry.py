@@ -17,7 +17,7 @@ from parallelrun_core.datastores.definition import OF_DATASTORES, Datastore
 from parallelrun_core.datastores.document import DatastoreCatalog, datastore_catalog
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.service.process_secrets import ProcessSecrets
-from parallelrun_core.service.secret_source import SecretSource, SecretUnusable
+from parallelrun_core.service.secret_source import SecretSource, SecretUnavailable, SecretUnusable
 
 _FRESH_S: Final = 2.0
 """How long what was read is used without asking whether it has changed."""
@@ -25,6 +25,10 @@ _FRESH_S: Final = 2.0
 
 class DatastoreUnusable(OSError):
     """A datastore isn't defined, or its credentials aren't here; `strerror` says what to do."""
+
+
+class DatastoreAway(DatastoreUnusable):
+    """The credentials of a datastore can't be had just now: asked again, they may be there."""
 
 
 class _Place(NamedTuple):
@@ -72,6 +76,7 @@ def known(name: str) -> Known:
     """A datastore with its credentials, no older than two seconds.
 
     Raises:
+        DatastoreAway: its credentials can't be had just now.
         DatastoreUnusable: it isn't defined, or its credentials aren't here; says what to do.
     """
     read = _READ.get(name)
@@ -102,6 +107,8 @@ def _read(place: _Place, name: str) -> Known:
         content = place.secrets.read(f"{OF_DATASTORES}/{reference.secret}")
         place.bound.check(datastore)
         return Known(datastore, read_credentials(datastore, content))
+    except SecretUnavailable as error:
+        raise DatastoreAway(errno.EIO, f"datastore {name!r}: its secret can't be read just now: {error}") from None
     except SecretUnusable as error:
         secret = datastore.credentials.secret if datastore.credentials else ""
         raise _unusable(name, f"its secret {secret!r} can't be used here: {error}") from None

@@ -9,6 +9,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
@@ -18,8 +19,11 @@ from parallelrun_core.datastores.document import DatastoreCatalog, datastore_cat
 from parallelrun_core.errors import CorruptLog, NotFound
 from parallelrun_core.hosting.settings import ReadsStores
 from parallelrun_core.service.process_secrets import ProcessSecrets
-from parallelrun_core.service.secret_source import SecretSource
+from parallelrun_core.service.secret_source import SecretSource, SecretUnavailable
 from parallelrun_core.service.secret_sources import folder as folder_module
+from parallelrun_core.storage.objects.address import Address
+from parallelrun_core.storage.objects.trouble import StoreAway
+from parallelrun_core.storage.objects.uploads.s3 import is_s3
 
 CANARY = "canary-0123456789"
 S3 = {"type": "s3", "bucket": "abc", "credentials": {"secret": "key"}}
@@ -180,7 +184,7 @@ def test_secrets_of_another_source_are_read_when_their_stamp_has_changed(
     assert datastore_registry.known("d").credentials == Keys("a", "rotated")
 
 
-def test_what_is_missing_is_said_with_what_to_do(told: DatastoreCatalog, secrets: Path, tmp_path: Path) -> None:
+def test_what_is_missing_or_away_is_said_with_what_to_do(told: DatastoreCatalog, secrets: Path, tmp_path: Path) -> None:
     told.define(read_definition(S3, name="images"))
     with pytest.raises(datastore_registry.DatastoreUnusable, match=r"put it into .*/secrets/datastores/key"):
         datastore_registry.known("images")
@@ -192,6 +196,10 @@ def test_what_is_missing_is_said_with_what_to_do(told: DatastoreCatalog, secrets
     datastore_registry.use(tmp_path)
     with pytest.raises(datastore_registry.DatastoreUnusable, match="PARALLELRUN_SECRETS_DIR"):
         datastore_registry.known("images")
+    away = Mock(read=Mock(side_effect=SecretUnavailable("ask again in a minute")), stamp=Mock(return_value=0))
+    datastore_registry.use(tmp_path, away)
+    with pytest.raises(StoreAway, match="'images': its secret can't be read just now: ask again in a minute"):
+        is_s3(Address("azureml://datastores/images/paths", "a"))
     told.define(read_definition(S3 | {"anonymous": True}, name="images"))
     assert datastore_registry.known("images").credentials is None
 

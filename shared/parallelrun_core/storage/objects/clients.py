@@ -14,10 +14,11 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from parallelrun_core.datastores.registry import Known, known
-from parallelrun_core.storage.location import datastore_of
+from parallelrun_core.datastores.registry import DatastoreAway, Known, known
+from parallelrun_core.storage.location import datastore_of, in_datastore
 from parallelrun_core.storage.objects import datastores, environment
 from parallelrun_core.storage.objects.redirects import staying_at
+from parallelrun_core.storage.objects.trouble import StoreAway
 from parallelrun_core.storage.schemes import SCHEMES, endpoint_variables, scheme_of
 from parallelrun_core.storage.url_flaws import LOOPBACK
 
@@ -43,6 +44,7 @@ def client_of(store: str) -> ObjectStore:
 
     Raises:
         StoresMissing: there is no library for it.
+        StoreAway: the credentials of the datastore can't be had just now.
         NoCredentials, DatastoreUnusable: this machine has no credentials for it, or the datastore isn't defined.
         ValueError: the store's name, or what the environment says of it, can't be right.
         RuntimeError: this process was forked from one that has used a store: it would hang.
@@ -55,8 +57,21 @@ def client_of(store: str) -> ObjectStore:
     return _of_datastore(name) if name else _made(store)
 
 
+def present_datastore(name: str) -> Known:
+    """A datastore with its credentials, as they are now.
+
+    Raises:
+        StoreAway: its credentials can't be had just now.
+        DatastoreUnusable: it isn't defined, or its credentials aren't here.
+    """
+    try:
+        return known(name)
+    except DatastoreAway as error:
+        raise StoreAway(error.errno, error.strerror, in_datastore(name, "")) from error
+
+
 def _of_datastore(name: str) -> ObjectStore:
-    present = known(name)
+    present = present_datastore(name)
     client = _OF_DATASTORES.get(name)
     if client is None or client[0] != present:
         with _refusals(f"datastore {name!r}"):

@@ -11,8 +11,8 @@ import errno
 from functools import cache
 from typing import Final
 
-from parallelrun_core.datastores.registry import known
 from parallelrun_core.storage.location import datastore_of
+from parallelrun_core.storage.objects.clients import present_datastore
 from parallelrun_core.storage.objects.environment import endpoint_of
 from parallelrun_core.storage.objects.trouble import NOT_A_STORE, StoreError
 from parallelrun_core.storage.objects.web import first_bytes
@@ -37,7 +37,7 @@ def check_endpoint(store: str, url: str) -> None:
 
 def _endpoint_of(store: str) -> str:
     if name := datastore_of(store):
-        return str(getattr(known(name).datastore, "endpoint", ""))
+        return str(getattr(present_datastore(name).datastore, "endpoint", ""))
     return endpoint_of(store.partition(":")[0])
 
 

@@ -7,10 +7,10 @@ from typing import Any, Final, NamedTuple
 
 from parallelrun_core.datastores.credentials import Keys
 from parallelrun_core.datastores.definition import S3Datastore
-from parallelrun_core.datastores.registry import Known, known
+from parallelrun_core.datastores.registry import Known
 from parallelrun_core.storage.location import datastore_of
 from parallelrun_core.storage.objects.address import Address
-from parallelrun_core.storage.objects.clients import StoresMissing
+from parallelrun_core.storage.objects.clients import StoresMissing, present_datastore
 from parallelrun_core.storage.objects.environment import endpoint_of, s3_region
 from parallelrun_core.storage.schemes import scheme_of
 
@@ -31,11 +31,12 @@ def is_s3(address: Address) -> bool:
     """Return whether a store speaks S3's protocol.
 
     Raises:
+        StoreAway: it is a datastore whose credentials can't be had just now.
         DatastoreUnusable: it is a datastore that isn't defined, or whose credentials aren't here.
     """
     name = datastore_of(address.store)
     if name:
-        return isinstance(known(name).datastore, S3Datastore)
+        return isinstance(present_datastore(name).datastore, S3Datastore)
     row = scheme_of(address.store)
     return row is not None and row.protocol == "s3"
 
@@ -45,13 +46,14 @@ def place_of(address: Address) -> S3Place:
 
     Raises:
         StoresMissing: there is no library for it.
+        StoreAway: it is a datastore whose credentials can't be had just now.
         DatastoreUnusable: it is a datastore that isn't defined, or whose credentials aren't here.
     """
     name = datastore_of(address.store)
     if not name:
         scheme, _, bucket = address.store.partition("://")
         return S3Place(_client(scheme), {"Bucket": bucket, "Key": address.key})
-    present = known(name)
+    present = present_datastore(name)
     datastore = present.datastore
     if not isinstance(datastore, S3Datastore):
         raise TypeError(f"datastore {name!r} is not of type s3")
