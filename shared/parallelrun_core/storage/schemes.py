@@ -49,14 +49,12 @@ _AZ: Final = Scheme(
         "MSI_",
     ),
 )  # fmt: skip
-_ABFS: Final = _AZ._replace(canonical="abfs", is_container_first=True)
-_ABFSS: Final = _ABFS._replace(canonical="abfss")
+_ABFSS: Final = _AZ._replace(canonical="abfss", is_container_first=True)
 SCHEMES: Final = {
     "s3": _S3, "s3a": _S3, "s3n": _S3,
     "gs": _GS, "gcs": _GS,
     "az": _AZ,
-    "abfs": _ABFS, "wasb": _ABFS,
-    "abfss": _ABFSS, "wasbs": _ABFSS, "adl": _ABFSS,
+    "abfs": _ABFSS, "wasb": _ABFSS, "abfss": _ABFSS, "wasbs": _ABFSS, "adl": _ABFSS,
     "https": Scheme("https", "a web server", "https"),
     "http": Scheme("http", "a web server", "http"),
     "ftp": Scheme("ftp", "an FTP server", "ftp", storage=""),

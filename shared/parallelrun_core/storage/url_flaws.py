@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from parallelrun_core.storage.schemes import is_container_first
+from parallelrun_core.storage.schemes import is_container_first, scheme_of
 from parallelrun_core.untrusted.addresses import HERE, Reach, is_literal_of
 from parallelrun_core.untrusted.canonical import canonical
 
 _WEB: Final = frozenset({"http", "https"})
 _SECRET: Final = re.compile(r"sig|.*(signature|token|credential|secret|password|api-?_?key).*|key")
 """What is called like this in a query lets its owner in."""
+_AZURE: Final = re.compile(
+    r"[^@.]+|[^@]+@[a-z0-9-]+\.(blob|dfs)\.(core\.windows\.net|fabric\.microsoft\.com)", re.IGNORECASE
+)
+"""Containers that the library reaches by their URLs alone."""
 LOOPBACK: Final = HERE
 NO_PASSWORDS: Final = "a URL with a user name or a password in it is not taken: it would be kept with the job"
 
@@ -26,6 +30,12 @@ def flaw_of(url: str) -> str:
         return f"{url[:200]!r} names no {'server' if scheme in _WEB else 'bucket or container'}"
     if "@" in host and not is_container_first(scheme):
         return NO_PASSWORDS
+    if (row := scheme_of(scheme)) is not None and row.protocol == "azure" and not _AZURE.fullmatch(host):
+        account = host.rpartition("@")[2][:200]
+        return (
+            f"{account!r} is no account of Azure Storage: write abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/KEY; "
+            "for another server, name a datastore with its endpoint (docs/storage.md)"
+        )
     return _flaw_on_the_web(url, scheme, host, query) if scheme in _WEB else ""
 
 

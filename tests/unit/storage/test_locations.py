@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from parallelrun_core.storage.location import LOCAL, Location, datastore_of, joined, location_of, shortened
 from parallelrun_core.storage.objects import environment
 from parallelrun_core.storage.objects.address import address_of
+from parallelrun_core.storage.schemes import SCHEMES, Scheme
 from parallelrun_core.storage.stores import STORAGES, storage_of
 from parallelrun_core.storage.supported import KINDS, absolute_path, supported_path
 
@@ -26,8 +27,8 @@ LOCAL_FORMS = [
 IN_STORES = [
     ("s3://bucket/key", "s3"), ("S3://bucket", "s3"), ("s3a://b/c", "s3"), ("gs://b/c", "gs"),
     ("gcs://b", "gs"), ("az://c/p", "azure"),
-    ("abfs://c@a.dfs.core.windows.net/p", "azure"), ("abfss://c@a/p", "azure"),
-    ("wasb://c@a/p", "azure"), ("wasbs://c@a/p", "azure"), ("adl://a/p", "azure"), ("http://127.0.0.1/y", "http"),
+    ("abfs://c@a.dfs.core.windows.net/p", "azure"), ("wasb://c/p", "azure"),
+    ("wasbs://c@a.blob.core.windows.net/p", "azure"), ("http://127.0.0.1/y", "http"),
     ("https://a.blob.core.windows.net/c/p", "https"), ("azureml://datastores/d/paths/p", "datastore"),
 ]  # fmt: skip
 ELSEWHERE = [
@@ -125,7 +126,9 @@ def test_only_relative_local_paths_start_from_the_folder_of_the_document(text: s
     assert absolute_path(text, Path("/job")) == path
 
 
-@pytest.mark.parametrize("url", ["s3://b/c/*.csv", "https://h/x", "abfss://c@a/x", "azureml://datastores/d/paths/x"])
+@pytest.mark.parametrize(
+    "url", ["s3://b/c/*.csv", "https://h/x", "abfss://c@a.dfs.core.windows.net/x", "azureml://datastores/d/paths/x"]
+)
 def test_a_url_that_was_made_a_path_is_a_url_again(url: str) -> None:
     assert supported_path(str(Path(url))) == url
 
@@ -135,9 +138,11 @@ def test_a_home_folder_that_is_not_there_is_told() -> None:
         absolute_path("~nobody-of-this-name/x", Path("/job"))
 
 
-def test_each_supported_kind_of_location_has_its_storage() -> None:
+def test_each_supported_kind_of_location_has_its_storage(monkeypatch: pytest.MonkeyPatch) -> None:
     """Apart, so that who reads a job spec imports no storage, and none of what that may need."""
     assert STORAGES.keys() == KINDS
+    monkeypatch.setitem(SCHEMES, "swift", Scheme("swift", "Swift", "swift", is_container_first=True))
+    assert address_of("swift://c@a.blob.x/k") == ("swift://c@a.blob.x", "k")
 
 
 @pytest.mark.parametrize(
@@ -159,7 +164,8 @@ def test_a_relative_path_is_made_whole_in_a_folder_of_any_kind(folder: str, path
         ("s3://AKIA:pw@b/k", "user name or a password"), ("https://me:pw@h/k", "user name or a password"),
         ("https://a.blob.core.windows.net/c/k?sv=2020&sig=pw", "signature"),
         ("https://b.s3.amazonaws.com/k?X-Amz-Signature=pw", "signature"), ("https://h/k?access_token=pw", "signature"),
-        ("http://10.1.2.3/k", "unencrypted"),
+        ("http://10.1.2.3/k", "unencrypted"), ("abfss://c:pw@a/k", "'a' is no account of Azure.*a datastore with its"),
+        ("adl://a.azuredatalakestore.net/k", "no account of Azure Storage: write abfss://CONTAINER@ACCOUNT.dfs"),
     ],
 )  # fmt: skip
 def test_a_url_that_nobody_could_use_or_keep_is_refused_at_once(url: str, words: str) -> None:

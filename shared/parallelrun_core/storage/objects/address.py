@@ -22,7 +22,7 @@ from urllib.parse import unquote
 
 from parallelrun_core.storage.globs import has_wildcard, split_pattern
 from parallelrun_core.storage.location import datastore_of, in_datastore
-from parallelrun_core.storage.schemes import SCHEMES, canonical_scheme, is_container_first
+from parallelrun_core.storage.schemes import SCHEMES, canonical_scheme
 from parallelrun_core.storage.url_flaws import NO_PASSWORDS
 from parallelrun_core.untrusted.canonical import canonical, check_key
 
@@ -77,10 +77,8 @@ def address_of(url: str) -> Address:
     scheme = canonical_scheme(scheme)
     if scheme in _WEB:
         return _of_web(url, scheme, host, rest)
-    if is_container_first(scheme) and "@" in host:
-        container, _, account = host.partition("@")
-        host = f"{container}@{account.replace('.blob.', '.dfs.', 1)}"
-        scheme = "abfss"
+    if _is_azure(scheme):
+        host = host.replace(".blob.", ".dfs.", 1)
     if not host.partition("@")[0]:
         raise ValueError(f"{url[:200]!r} names no {'container' if _is_azure(scheme) else 'bucket'}")
     return Address(f"{scheme}://{host}", _checked(url, rest))
