@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,23 +16,39 @@ def folder() -> Path:
     return path
 
 
+def cached(name: str, write: Callable[[Path], object]) -> Path:
+    """The file or folder of a name that later runs reuse. Several runs may be at work at once.
+
+    Args:
+        write: writes what is not there yet, at the path that it is called with.
+    """
+    path = folder() / name
+    if not path.exists():
+        with tempfile.TemporaryDirectory(dir=folder()) as temporary:
+            whole = Path(temporary, "whole")
+            write(whole)
+            try:
+                whole.rename(path)
+            except OSError:
+                if not path.exists():  # or another run has just created the same
+                    raise
+    return path
+
+
 def files(count: int, size_bytes: int = 0) -> Path:
     """A flat folder of this many files; files that are not empty are all different."""
-    path = folder() / f"files-{count}-{size_bytes}"
-    if not path.exists():
-        temporary = Path(tempfile.mkdtemp(dir=folder()))
-        fd = os.open(temporary, os.O_RDONLY)
+
+    def write(path: Path) -> None:
+        path.mkdir()
+        fd = os.open(path, os.O_RDONLY)
         for number in range(count):
             file = os.open(f"img_{number:07d}.jpg", os.O_CREAT | os.O_WRONLY, 0o644, dir_fd=fd)
             if size_bytes:
                 os.write(file, os.urandom(size_bytes))
             os.close(file)
         os.close(fd)
-        try:
-            temporary.rename(path)
-        except OSError:  # another run has just created the same
-            shutil.rmtree(temporary)
-    return path
+
+    return cached(f"files-{count}-{size_bytes}", write)
 
 
 def again(data: Path, times: int) -> Path:

@@ -36,9 +36,10 @@ _SHAPE: Final = "IMAGE_MODEL"
 
 
 def write_images(folder: Path, count: int) -> None:
-    """Write JPEGs of 256 x 256 pixels, about as large as photographs are, all different."""
+    """Make a folder with JPEGs of 256 x 256 pixels, about as large as photographs are, all different."""
     from PIL import Image
 
+    folder.mkdir()
     random = np.random.default_rng(0)
     for number in range(count):
         coarse = Image.fromarray(random.integers(0, 256, (32, 32, 3), dtype=np.uint8))

@@ -15,9 +15,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import shutil
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Container, Iterator
@@ -52,15 +50,7 @@ _REST_WITHIN_S = 120.0
 
 def images(count: int) -> Path:
     """Return a folder of this many images, which later runs use again."""
-    folder = data.folder() / f"images-{count}"
-    if not folder.exists():
-        temporary = Path(tempfile.mkdtemp(dir=data.folder()))
-        image_model.write_images(temporary, count)
-        try:
-            temporary.rename(folder)
-        except OSError:  # another run has just created the same
-            shutil.rmtree(temporary)
-    return folder
+    return data.cached(f"images-{count}", lambda folder: image_model.write_images(folder, count))
 
 
 def run_loop(work: list[list[str]]) -> Figures:

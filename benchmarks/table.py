@@ -71,20 +71,20 @@ print(rows, time.perf_counter() - began)
 
 def table(kind: str, size_bytes: int) -> Path:
     """A folder with one file, of about so many bytes of text."""
-    path = data.folder() / f"table-{kind}-{size_bytes}" / kind
-    if not path.exists():
-        path.parent.mkdir(exist_ok=True)
-        beside = path.with_name(".beside")
+
+    def write(folder: Path) -> None:
+        folder.mkdir()
+        path = folder / kind
         if kind.endswith(".csv"):
-            _write_csv(beside, size_bytes, has_newlines=kind == "quoted.csv")
+            _write_csv(path, size_bytes, has_newlines=kind == "quoted.csv")
         else:
             frame = pd.read_csv(table("plain.csv", size_bytes) / "plain.csv")
             if kind == "rows.parquet":
-                frame.to_parquet(beside, row_group_size=100_000)
+                frame.to_parquet(path, row_group_size=100_000)
             else:
-                frame.to_json(beside, orient="records", lines=True)
-        beside.rename(path)
-    return path.parent
+                frame.to_json(path, orient="records", lines=True)
+
+    return data.cached(f"table-{kind}-{size_bytes}", write)
 
 
 def _write_csv(path: Path, size_bytes: int, *, has_newlines: bool) -> None:

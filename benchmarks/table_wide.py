@@ -31,15 +31,15 @@ def wide(columns: int, rounds: int, rows: int = 200) -> Spread:
 
 
 def _file(columns: int, rows: int) -> Path:
-    path = data.folder() / f"table-wide-{columns}-{rows}.csv"
-    if not path.exists():
+    def write(path: Path) -> None:
         rng = np.random.default_rng(0)
         kinds = (
             rng.integers(0, 1000, rows), rng.random(rows).round(4), [f"t{number % 50}" for number in range(rows)],
             [f"2024-01-{1 + number % 28:02d}" for number in range(rows)],
         )  # fmt: skip
         pd.DataFrame({f"c{at}": kinds[at % len(kinds)] for at in range(columns)}).to_csv(path, index=False)
-    return path
+
+    return data.cached(f"table-wide-{columns}-{rows}.csv", write)
 
 
 def _seconds(read: Callable[[], object]) -> float:

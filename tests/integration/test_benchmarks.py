@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from benchmarks import table
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks.rivals import compare
 
@@ -42,6 +46,23 @@ def test_a_benchmark_that_fails_is_reported_and_the_others_run(
     said = capsys.readouterr().out.splitlines()
     assert "noop failed=1" in said
     assert said[-1] == "folder seconds=1"
+
+
+def test_two_runs_at_once_do_not_write_into_the_same_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    lines, folders = table._lines, list[Path]()
+
+    def in_the_middle(*arguments: Any) -> Iterator[str]:
+        if not folders:
+            folders.append(tmp_path)
+            folders.append(table.table("plain.csv", 100))
+        return lines(*arguments)
+
+    monkeypatch.setattr(table, "_lines", in_the_middle)
+    folder = table.table("plain.csv", 100)
+    assert folders == [tmp_path, folder]
+    assert len((folder / "plain.csv").read_text().splitlines()) == 1 + table._ROWS
+    assert [path.name for path in folder.parent.iterdir()] == [folder.name]
 
 
 def test_a_rival_does_the_same_work_and_is_checked(tmp_path: Path) -> None:
