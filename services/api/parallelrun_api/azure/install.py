@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from threading import Lock
-from typing import Any, Final
+from typing import Final
 
-from anyio.to_thread import run_sync
 from fastapi import APIRouter, FastAPI
-from starlette.datastructures import URLPath
-from starlette.routing import BaseRoute, Match, NoMatchFound
-from starlette.types import Receive, Scope, Send
 
 from parallelrun_api.azure.auth import BLOBS, PREFIX, AzureDoor
 from parallelrun_api.context import Context
+from parallelrun_api.http.late_router import LateRouter
 from parallelrun_api.http.token import Token
 
 OPEN_PATHS: Final = frozenset({f"{PREFIX}/discovery"})
@@ -23,38 +19,12 @@ OWN_LIMITS: Final = BLOBS
 
 def install(app: FastAPI, context: Context, token: Token) -> AzureDoor:
     """Add this facade to an application; returns what admits requests to it."""
+
+    def facade() -> APIRouter:
+        from parallelrun_api.azure.routes import open_facade
+
+        return open_facade(app, context, token)
+
     door = AzureDoor(token)
-    app.router.routes.append(_Rooms(app, door, context, token))
+    app.router.routes.append(LateRouter(facade, door.leads_to))
     return door
-
-
-class _Rooms(BaseRoute):
-    """Everything behind the door. Most servers never see a request for it, and all start without its modules."""
-
-    def __init__(self, app: FastAPI, door: AzureDoor, context: Context, token: Token) -> None:
-        self._app = app
-        self._door = door
-        self._context = context
-        self._token = token
-        self._router: APIRouter | None = None
-        self._lock = Lock()
-
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        is_here = scope["type"] == "http" and self._door.leads_to(scope["path"])
-        return (Match.FULL if is_here else Match.NONE), {}
-
-    def url_path_for(self, name: str, /, **path_params: Any) -> URLPath:
-        """Nothing here has a name."""
-        raise NoMatchFound(name, path_params)
-
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        router = self._router if self._router is not None else await run_sync(self._open)
-        await router(scope, receive, send)
-
-    def _open(self) -> APIRouter:
-        with self._lock:
-            if self._router is None:
-                from parallelrun_api.azure.routes import open_facade
-
-                self._router = open_facade(self._app, self._context, self._token)
-            return self._router

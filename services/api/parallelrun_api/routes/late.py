@@ -8,20 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from importlib import import_module
-from threading import Lock
-from typing import Any
 
-from anyio.to_thread import run_sync
-from starlette.datastructures import URLPath
-from starlette.routing import BaseRoute, Match, NoMatchFound, Router
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.routing import Router
 
+from parallelrun_api.http.late_router import LateRouter
 from parallelrun_api.http.lazy_fastapi import LazyRoute
 from parallelrun_api.routes.router import Operations
 from parallelrun_core.service.process_start import prepare_structs
 
 
-class LateRoutes(BaseRoute):
+class LateRoutes(LateRouter):
     """All routes of an application, for a request that those before this one don't answer.
 
     Args:
@@ -29,9 +25,8 @@ class LateRoutes(BaseRoute):
     """
 
     def __init__(self, modules: Sequence[str]) -> None:
+        super().__init__(self._router_of_all)
         self._modules = modules
-        self._router: ASGIApp | None = None
-        self._lock = Lock()
 
     @cached_property
     def operations(self) -> list[Operations]:
@@ -42,21 +37,7 @@ class LateRoutes(BaseRoute):
     def routes(self) -> list[LazyRoute]:
         return [route for router in self.operations for route in router.routes]
 
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        return (Match.FULL if scope["type"] == "http" else Match.NONE), {}
-
-    def url_path_for(self, name: str, /, **path_params: Any) -> URLPath:
-        """Nothing here has a name."""
-        raise NoMatchFound(name, path_params)
-
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        router = self._router if self._router is not None else await run_sync(self._open)
-        await router(scope, receive, send)
-
-    def _open(self) -> ASGIApp:
-        with self._lock:
-            if self._router is None:
-                router = Router(self.routes, redirect_slashes=False)
-                prepare_structs()
-                self._router = router
-            return self._router
+    def _router_of_all(self) -> Router:
+        router = Router(self.routes, redirect_slashes=False)
+        prepare_structs()
+        return router
