@@ -12,9 +12,9 @@ from parallelrun_api.submission.takeover import earlier_job
 from parallelrun_core.errors import Conflict, InvalidInput
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord, JobResult
-from parallelrun_core.mltable.input_plan import save_plans
+from parallelrun_core.mltable.input_plan import InputPlan, save_plans
 from parallelrun_core.mltable.plan import plan_inputs
-from parallelrun_core.spec import JobSpec
+from parallelrun_core.spec import Input, JobSpec
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState
 
@@ -47,16 +47,21 @@ def test_what_makes_no_difference_to_plan_and_rows_may_differ_and_no_new_field(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert JobSpec.model_fields.keys() > takeover.MAY_DIFFER | takeover.BY_RULES
+    assert Input.model_fields.keys() > takeover.INPUT_MAY_DIFFER | takeover.INPUT_BY_PLAN
+    assert {*InputPlan.__struct_fields__} > takeover.PLAN_MAY_DIFFER
     earlier(tmp_path)
     changes = {
         "entry_script": "other.py", "program_arguments": "--x", "run_max_try": 9, "run_invocation_timeout": 1,
         "instance_count": 3, "max_concurrency_per_instance": 2, "error_threshold": 4, "mini_batch_size": "5",
         "append_row_file_name": "other.csv", "environment": {"pip": ["six"]}, "logging_level": "DEBUG", "name": "new",
-        "inputs": {"renamed": {"path": "/data", "mode": "direct"}, "n": 4}, "output": "/elsewhere",
+        "inputs": {"renamed": {"path": "/data", "mode": "direct", "asset": "azureml:data:1"}, "n": 4},
+        "output": "/elsewhere",
     }  # fmt: skip
     assert ask(tmp_path, **changes).job_id == EARLIER
     monkeypatch.setattr(takeover, "MAY_DIFFER", takeover.MAY_DIFFER - {"logging_level"})
-    assert list(refused(tmp_path, **changes)) == ["/logging_level"]
+    monkeypatch.setattr(takeover, "INPUT_MAY_DIFFER", takeover.INPUT_MAY_DIFFER - {"asset"})
+    monkeypatch.setattr(takeover, "PLAN_MAY_DIFFER", takeover.PLAN_MAY_DIFFER - {"name"})
+    assert [*refused(tmp_path, **changes)] == ["/inputs/renamed/asset", "/inputs/renamed", "/logging_level"]
 
 
 def test_the_order_of_columns_matters_once_there_are_rows_that_have_them(tmp_path: Path) -> None:
@@ -97,6 +102,11 @@ def test_all_that_differs_is_told_at_once(tmp_path: Path) -> None:
     found = refused(tmp_path)
     assert set(found) == {"/input_data", "/mini_batch_size", "/rank_mini_batch_count"}
     assert found["/mini_batch_size"].startswith("it is 5 here but not set in job")
+    other = {"path": "/other", "mode": "download", "hidden_files": "skip", "transformations": ["read_delimited"]}
+    (tmp_path / "of_files").mkdir()
+    earlier(tmp_path / "of_files", inputs={"data": {"path": "/data", "hidden_files": "read"}})
+    parts = ["/path", "/mode", "/hidden_files", ""]
+    assert list(refused(tmp_path / "of_files", inputs={"data": other})) == [f"/inputs/data{part}" for part in parts]
 
 
 def test_the_separator_does_not_matter_where_there_is_none(tmp_path: Path) -> None:

@@ -48,6 +48,17 @@ BY_RULES: Final = frozenset({
 })  # fmt: skip
 """Fields that may be written in several ways, or don't matter to each job; so it is with the options of formats of
 rows."""
+INPUT_MAY_DIFFER: Final = frozenset({"asset", "model"})
+"""Fields of an input on which its mini-batches don't depend."""
+INPUT_BY_PLAN: Final = frozenset({"type", "mode", "transformations", "hidden_files", "litter_files", "on_mismatch"})
+"""Fields of an input that may be written in several ways: its plan has what they come to."""
+PLAN_MAY_DIFFER: Final = frozenset({
+    "name", "path", "is_copied", "is_staged", "hidden_files", "litter_files", "keys", "mini_batch_format",
+    "string_dtype", "is_shuffled", "sample", "first_with_text", "libraries", "rows_wanted", "tail", "keeping",
+})  # fmt: skip
+"""Fields of a plan that are compared by themselves, or follow from others."""
+_PLACES: Final = ("root", "sources", "left_out")
+"""Fields of a plan that differ wherever the path does."""
 
 
 def earlier_job(root: Path, spec: JobSpec, rule: PathRule | None = None) -> JobFolder:
@@ -139,17 +150,27 @@ def _input_differences(
     for (_, old_input), plan, (name, new_input) in zip(before, frozen, now, strict=True):
         planned = plans_now.get(name)
         pointer = f"/inputs/{name}"
-        if old_input.path != new_input.path:
-            yield _differs(f"{pointer}/path", where, old_input.path, new_input.path)
-        elif _is_copied(old_input) != _is_copied(new_input):
+        for field in Input.model_fields:
+            was, is_now = getattr(old_input, field), getattr(new_input, field)
+            if field not in INPUT_MAY_DIFFER | INPUT_BY_PLAN and was != is_now:
+                yield _differs(f"{pointer}/{field}", where, was, is_now)
+        if _is_copied(old_input) != _is_copied(new_input):
             yield _differs(f"{pointer}/mode", where, old_input.mode, new_input.mode)
-        elif plan is not None and planned is not None and plan.hidden_files not in ("", planned.hidden_files):
-            yield _differs(f"{pointer}/hidden_files", where, plan.hidden_files, planned.hidden_files)
-        elif plan is not None and planned is not None and plan.litter_files not in ("", planned.litter_files):
-            yield _differs(f"{pointer}/litter_files", where, plan.litter_files, planned.litter_files)
-        elif plan is not None and planned is not None and _essence(plan) != _essence(planned):
-            message = f"its type, transformations or MLTable file are not the same as in {where}"
-            yield Problem(pointer=pointer, message=message, hint="leave resume_from out to run all of it")
+        if plan is not None and planned is not None:
+            ignored = PLAN_MAY_DIFFER if old_input.path == new_input.path else PLAN_MAY_DIFFER.union(_PLACES)
+            yield from _plan_differences(plan, planned, ignored, pointer, where)
+
+
+def _plan_differences(
+    plan: InputPlan, planned: InputPlan, ignored: frozenset[str], pointer: str, where: str
+) -> Iterator[Problem]:
+    for field in ("hidden_files", "litter_files"):
+        was, is_now = getattr(plan, field), getattr(planned, field)
+        if was not in ("", is_now):
+            yield _differs(f"{pointer}/{field}", where, was, is_now)
+    if _essence(plan, ignored) != _essence(planned, ignored):
+        message = f"its type, transformations or MLTable file are not the same as in {where}"
+        yield Problem(pointer=pointer, message=message, hint="leave resume_from out to run all of it")
 
 
 def _table_differences(plans: list[InputPlan], new: JobSpec, where: str) -> Iterator[Problem]:
@@ -164,13 +185,13 @@ def _is_copied(job_input: Input) -> bool:
     return job_input.mode in ("download", "eval_download")
 
 
-def _essence(plan: InputPlan) -> list[object]:
+def _essence(plan: InputPlan, ignored: frozenset[str]) -> dict[str, object]:
     """Return what the rows of a mini-batch depend on, without what was drawn or looked up when the job began."""
-    read = plan.read.as_written() if plan.read is not None else None
-    steps = [step.as_written() for step in plan.steps]
     is_found_late = is_url(plan.path) or (plan.read is not None and plan.read.finds_root)
-    root = "" if is_found_late else plan.root
-    return [plan.kind, root, plan.sources, plan.left_out, read, steps, plan.partition, plan.extracts_first]
+    looked_up = {"root": ""} if is_found_late else {}
+    fields = {name: getattr(plan, name) for name in plan.__struct_fields__ if name not in ignored}
+    read = plan.read.as_written() if plan.read is not None else None
+    return {**fields, **looked_up, "read": read, "steps": [step.as_written() for step in plan.steps]}
 
 
 def _row_differences(earlier: JobFolder, old: JobSpec, new: JobSpec, where: str) -> Iterator[Problem]:
