@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from parallelrun_core.errors import InvalidInput, UnsafePath
+from parallelrun_core.mltable.formats import read_steps
 from parallelrun_core.mltable.plan import plan_input
 from parallelrun_core.spec.fields import Input, MiniBatchSize
 from parallelrun_core.storage.path_rule import PathRule, Places
@@ -24,8 +25,9 @@ from parallelrun_worker.shuffle.chunks import ChunkReader
 from parallelrun_worker.tables.data_warnings import DataWarnings
 from parallelrun_worker.tables.table import Table
 
-KINDS = ("delimited", "json_lines", "parquet", "avro")
-SUFFIXES = {"delimited": ".csv", "json_lines": ".jsonl", "parquet": ".parquet", "avro": ".avro"}
+SUFFIXES = {step.kind(): step.suffixes[0] for step in read_steps().values() if step.suffixes}
+KINDS = tuple(SUFFIXES)
+"""All kinds of tables that are files; Delta Lake has none of its own."""
 
 
 def write(kind: str, path: Path, column: str = "key") -> None:
@@ -38,6 +40,7 @@ def write(kind: str, path: Path, column: str = "key") -> None:
     elif kind == "parquet":
         pq.write_table(pa.table({column: ["a"], "n": [1]}), path)
     else:
+        assert kind == "avro", f"a file of the kind {kind} is needed here"
         import fastavro
 
         fields = [{"name": column, "type": "string"}, {"name": "n", "type": "int"}]

@@ -48,13 +48,21 @@ class AuditFile:
         self._path = path
         self._max_bytes = max_bytes
         self._fd = self._opened()
+        self._is_well = True
 
-    def write(self, line: bytes) -> None:
-        """Add a line.
+    def write(self, line: bytes) -> bool:
+        """Add a line, and return whether it could be written; the first of several errors is logged."""
+        try:
+            self._append(line)
+        except OSError as error:
+            if self._is_well:
+                log.error("audit_not_written", file=str(self._path), error=str(error))
+            self._is_well = False
+        else:
+            self._is_well = True
+        return self._is_well
 
-        Raises:
-            OSError: it can't be written.
-        """
+    def _append(self, line: bytes) -> None:
         size = os.fstat(self._fd).st_size
         if size + len(line) > self._max_bytes:
             self._turn()
@@ -133,7 +141,6 @@ class Audit:
         self.has_people: Callable[[], bool] = lambda: False
         """Returns whether several people use the server: else, reads are nobody's business."""
         self._refusals = refusals or ListedRefusals()
-        self._is_well = True
 
     def answered(self, scope: Scope, status: int, headers: list[tuple[bytes, bytes]]) -> None:
         """Write a line if this answer, which is about to be sent, deserves one."""
@@ -171,17 +178,10 @@ class Audit:
         head = {"service": "api", "action": "audit", "timestamp": datetime.now(UTC).isoformat()}
         # JSON escapes all control characters but this one.
         line = json.dumps(head | facts).replace("\x7f", "\\u007f") + "\n"
-        try:
-            if (file := file or self._file) is not None:
-                file.write(line.encode())
-                self._is_well = True
-                return
-        except OSError as error:
-            if self._is_well:
-                log.error("audit_not_written", error=str(error))
-            self._is_well = False
-        sys.stderr.write(line)
-        sys.stderr.flush()
+        file = file or self._file
+        if file is None or not file.write(line.encode()):
+            sys.stderr.write(line)
+            sys.stderr.flush()
 
 
 def _facts(scope: Scope, did: str, status: int, headers: list[tuple[bytes, bytes]]) -> dict[str, Any]:
