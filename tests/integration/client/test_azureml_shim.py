@@ -170,7 +170,7 @@ assert (options["delimiter"], options["header"], options["encoding"]) == (";", "
 assert options["include_path_column"] is True
 for call in (
     lambda: Dataset.Tabular.from_delimited_files("data", set_column_types={"a": 1}),
-    lambda: Dataset.Tabular.from_delimited_files("data", header="ONLY_FIRST_FILE_HAS_HEADERS"),
+    lambda: Dataset.Tabular.from_delimited_files("data", header=2),
     lambda: Dataset.File.from_files("data", unknown=1),
     lambda: table.to_spark_dataframe(),
     lambda: table.to_pandas_dataframe(),
@@ -190,7 +190,7 @@ def test_what_a_dataset_is_told_has_its_effect_or_is_refused(tmp_path: Path) -> 
     assert done.returncode == 0, done.stderr
     types, header, unknown, member, frame, upload, directory, share = done.stdout.splitlines()
     assert types.startswith("InvalidInput /set_column_types: it has no counterpart")
-    assert header.startswith("InvalidInput /header: True or False, not 'ONLY_FIRST_FILE_HAS_HEADERS'")
+    assert header.startswith("InvalidInput /header: True, False or the name of a kind, not 2")
     assert unknown.startswith("TypeError")
     assert member.startswith("AttributeError NamedDataset.to_spark_dataframe has no counterpart in ParallelRun")
     assert "to_pandas_dataframe has no counterpart in ParallelRun (run() gets the rows as DataFrames" in frame
