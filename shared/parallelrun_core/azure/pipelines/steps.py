@@ -96,9 +96,8 @@ def _read_other_form(step: RawStep, fields: Mapping[str, Any], scope: PipelineSc
     return draft
 
 
-def _without_name(entry: Any) -> Any:
-    """An input of a v1 list, which is known by its name now."""
-    return {key: value for key, value in entry.items() if key != "name"} if isinstance(entry, dict) else entry
+def _without(field: str, entry: Any) -> Any:
+    return {key: value for key, value in entry.items() if key != field} if isinstance(entry, dict) else entry
 
 
 def _by_name(inputs: Any) -> Any:
@@ -106,13 +105,17 @@ def _by_name(inputs: Any) -> Any:
 
 
 def _bound_inputs(inputs: Mapping[str, Any], scope: PipelineScope, location: DocumentLocation) -> dict[str, Any]:
-    bound = {name: _without_name(value) for name, value in inputs.items() if _is_bound(value)}
+    bound = {name: _without("name", value) for name, value in inputs.items() if _is_bound(value)}
     return {**inputs, **bindings.step_inputs(bound, None, scope, location)}
 
 
 def _bound_outputs(outputs: Mapping[str, Any], scope: PipelineScope, location: DocumentLocation) -> dict[str, Any]:
-    bound = {name: value for name, value in outputs.items() if _is_bound(value)}
-    return {**outputs, **output_bindings.step_outputs(bound, None, scope, location)}
+    bound = {name: _without("asset", value) for name, value in outputs.items() if _is_bound(value)}
+    fields = output_bindings.step_outputs(bound, None, scope, location)
+    for name in fields:  # these forms name the asset as a job spec does
+        if isinstance(outputs[name], dict) and "asset" in outputs[name]:
+            fields[name] = {**fields[name], "asset": outputs[name]["asset"]}
+    return {**outputs, **fields}
 
 
 def _is_bound(value: Any) -> bool:
