@@ -151,7 +151,8 @@ class CommandReader(V2Reader):
                 self.findings.wrong(where.at("mode"), message, hint)
             if fields.get("transformations"):
                 message = "a command reads its files itself; only a parallel job has them read"
-                self.findings.wrong(where.at("transformations"), message)
+                hint = "leave them out: the program gets the path of the files"
+                self.findings.wrong(where.at("transformations"), message, hint)
 
     def _mark_artifacts(self) -> None:
         """Mark the output of this name as what a command writes to `outputs` of its working folder."""
