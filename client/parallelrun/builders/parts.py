@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path, PurePath
 from typing import Any, Final, Self
 
@@ -60,6 +60,12 @@ class Input:
     enum: list[Any] | None = None
     transformations: list[Any] | None = None
     """The steps of an MLTable, without an MLTable file."""
+    hidden_files: str | None = None
+    """skip or read: the files of a table whose names, or folders, begin with `_` or `.`."""
+    litter_files: str | None = None
+    """skip, warn or read: files that are known not to be data, such as `.DS_Store`."""
+    on_mismatch: str | None = None
+    """keep, null or error: what becomes of a value that doesn't fit its column of a text table."""
 
     def as_named_input(self, name: str) -> Self:
         """Return this input with this name."""
@@ -67,7 +73,7 @@ class Input:
 
     def fields(self) -> dict[str, Any]:
         """The fields as in a job file."""
-        return without_none(asdict(self))
+        return without_none({field.name: getattr(self, field.name) for field in fields(Input)})
 
 
 @dataclass

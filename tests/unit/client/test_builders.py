@@ -25,6 +25,7 @@ from parallelrun.builders.parts import NOT_OF_JOBS
 from parallelrun.job_file.reading import read_spec
 from parallelrun_core.computes.images import BUILD_NOTE
 from parallelrun_core.spec import environment as spec_environment
+from parallelrun_core.spec import fields as spec_fields
 from parallelrun_core.spec.fields import OutputAsset
 
 HERE = Environment(name="here")
@@ -145,9 +146,15 @@ def test_builders_reach_what_a_job_that_waits_needs() -> None:
         assert (spec.mini_batches_in_flight, spec.in_flight, spec.rate_limits) == (12, "threads", ("openai",))
 
 
-def test_environments_of_both_sdks_have_the_fields_of_a_job_s() -> None:
+def test_environments_and_inputs_of_both_sdks_have_the_fields_of_a_job_s() -> None:
     of_builders = {field.name for field in fields(Environment)}
     assert of_builders - NOT_OF_JOBS == spec_environment.Environment.model_fields.keys()
+    of_job_alone = {"asset", "model"}  # what a name of data or of a model has stood for
+    assert {field.name for field in fields(Input)} >= spec_fields.Input.model_fields.keys() - of_job_alone
+    given = Input(path="data", transformations=["read_delimited"], hidden_files="skip", on_mismatch="error")
+    read = read_spec(ParallelRunStep("score", config(), [given], "out")).job.inputs["input_0"]
+    assert isinstance(read, spec_fields.Input)
+    assert (read.hidden_files, read.on_mismatch) == ("skip", "error")
 
 
 def test_a_dockerfile_of_a_step_is_beside_the_script_that_makes_it(tmp_path: Path) -> None:
