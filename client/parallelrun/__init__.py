@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from parallelrun.builders.parts import BuildContext, Environment, Input, Output
     from parallelrun.builders.step_data import OutputFileDatasetConfig, PipelineData
     from parallelrun.builders.v1 import ParallelRunConfig, ParallelRunStep
+    from parallelrun.builders.v1_inputs import PipelineParameter
     from parallelrun.builders.v1_pipeline import Pipeline, PythonScriptStep, StepSequence
-    from parallelrun.builders.v1_steps import PipelineParameter
     from parallelrun.builders.v2 import AssetTypes, InputOutputModes, RunFunction, parallel_run_function
     from parallelrun.client import Client
     from parallelrun.embedded.cluster import Cluster

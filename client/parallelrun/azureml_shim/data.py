@@ -1,52 +1,30 @@
-"""Datastores and datasets of v1: paths, which Inputs have; and the error for what v1's classes have and these lack."""
+"""Datastores and datasets of v1: paths, which Inputs have."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
 from typing import Any, Final
 
-from parallelrun.builders.parts import Input, refuse, several, without_none
-from parallelrun.builders.step_data import kind_of_header
-from parallelrun.builders.v1_steps import DatasetInput, PipelineParameter
-from parallelrun.errors import NotFound
+from parallelrun.builders.parts import Input, refuse, several
+from parallelrun.builders.step_data import StepData, StepDataInput
+from parallelrun.builders.v1_inputs import (
+    BY_PATH,
+    DatasetInput,
+    PipelineParameter,
+    ReportsMissing,
+    kind_of_header,
+    read_steps,
+    steps_by_path,
+)
+from parallelrun.errors import InvalidInput, NotFound
 
 DataPlace = Any
-"""A path, a URL, a `DataPath`, a pair of a datastore and a path in it, or a list with one of these."""
-
+"""A path, a URL, a `DataPath`, an input, a pair of a datastore and a path in it, or a list with one of these."""
 
 _PUBLIC_ENDPOINT: Final = "core.windows.net"
 _MODES: Final = {"mount": "ro_mount"}
-_NO_UPLOADS: Final = "nodes read data where they are: name a folder that they see, as Dataset.File.from_files('/data')"
-_INSTEAD: Final = {
-    **dict.fromkeys(("upload", "upload_files", "upload_directory", "register_pandas_dataframe"), _NO_UPLOADS),
-    **dict.fromkeys(("download", "to_path"), "the files are at the path of the dataset"),
-    **dict.fromkeys(
-        ("to_pandas_dataframe", "take", "sample", "skip"),
-        "run() gets the rows as DataFrames; `parallelrun data preview` shows the first ones",
-    ),
-}
-"""What to do in place of members that samples use beside those that are here."""
-
-
-def _missing(owner: type, name: str) -> AttributeError:
-    if name.startswith("_"):
-        return AttributeError(name)
-    remedy = _INSTEAD.get(name, "see docs/from-azure-ml.md")
-    return AttributeError(f"{owner.__name__.strip('_')}.{name} has no counterpart in ParallelRun ({remedy})")
-
-
-class _ReportsMissing(type):
-    """The kind of such classes: they are asked for members themselves, as in `Dataset.File.upload_directory`."""
-
-    def __getattr__(cls, name: str) -> Any:
-        raise _missing(cls, name)
-
-
-class ReportsMissing(metaclass=_ReportsMissing):
-    """A class of v1, with those of its members that public samples use."""
-
-    def __getattr__(self, name: str) -> Any:
-        raise _missing(type(self), name)
 
 
 class Datastore(ReportsMissing):
@@ -113,8 +91,24 @@ class Datastore(ReportsMissing):
                 )
         return cls(workspace, datastore_name)
 
-    def path(self, path: str = "") -> str:
-        """The location of a path in the datastore."""
+    def path(self, path: str | None = None, data_reference_name: str | None = None) -> NamedDataset:
+        """Return an input by a path in the datastore."""
+        return NamedDataset(path=self.location(path or ""), name=data_reference_name)
+
+    def as_mount(self) -> NamedDataset:
+        """Return the whole datastore as an input, read where it is."""
+        return self.path().as_mount()
+
+    def as_download(self, path_on_compute: str | None = None) -> NamedDataset:
+        """Return the whole datastore as an input, copied to the node's own disk first.
+
+        Args:
+            path_on_compute: no effect: the script gets the path of a folder of its own as an argument.
+        """
+        return self.path().as_download()
+
+    def location(self, path: str) -> str:
+        """Return the location of a path in the datastore."""
         from parallelrun_core.storage.location import in_datastore
 
         return in_datastore(self.name, path.strip("/"))
@@ -128,11 +122,18 @@ class DataPath:
     """
 
     def __init__(self, datastore: Datastore, path_on_datastore: str = "", name: str | None = None) -> None:
-        self.place = datastore.path(path_on_datastore)
+        self.path = datastore.location(path_on_datastore)
 
 
-class DataReference(Input):
-    """v1's `DataReference`: an input by a path in a datastore.
+def DataReference(  # noqa: PLR0917 - v1 has this order
+    datastore: Datastore,
+    data_reference_name: str | None = None,
+    path_on_datastore: str = "",
+    mode: str = "mount",
+    path_on_compute: str | None = None,
+    overwrite: bool = False,
+) -> NamedDataset:
+    """Return an input by a path in a datastore.
 
     Args:
         mode: `mount` or `download`.
@@ -141,21 +142,12 @@ class DataReference(Input):
     Raises:
         InvalidInput: the mode is `upload`, which is for outputs.
     """
-
-    def __init__(  # noqa: PLR0917 - v1 has this order
-        self,
-        datastore: Datastore,
-        data_reference_name: str | None = None,
-        path_on_datastore: str = "",
-        mode: str = "mount",
-        path_on_compute: str | None = None,
-        overwrite: bool = False,
-    ) -> None:
-        refuse("an OutputFileDatasetConfig is what a step writes", mode=mode == "upload")
-        super().__init__(path=datastore.path(path_on_datastore), name=data_reference_name, mode=_MODES.get(mode, mode))
+    refuse("an OutputFileDatasetConfig is what a step writes", mode=mode == "upload")
+    path = datastore.location(path_on_datastore)
+    return NamedDataset(path=path, name=data_reference_name, mode=_MODES.get(mode, mode))
 
 
-class NamedDataset(DatasetInput, ReportsMissing):
+class NamedDataset(DatasetInput):
     """An input with the methods that v1's datasets have."""
 
     @property
@@ -164,7 +156,7 @@ class NamedDataset(DatasetInput, ReportsMissing):
         from parallelrun_core.mltable.partition_format import parse_partition_format
 
         steps = [step for step in self.transformations or [] if isinstance(step, dict)]
-        formats = [step[_BY_PATH] for step in steps if _BY_PATH in step]
+        formats = [step[BY_PATH] for step in steps if BY_PATH in step]
         return [key for each in formats for key in parse_partition_format(each).names]
 
     def partition_by(
@@ -187,26 +179,6 @@ class NamedDataset(DatasetInput, ReportsMissing):
         several(partition_keys, "/partition_keys")
         return self
 
-    def as_mount(self, path_on_compute: str | None = None) -> NamedDataset:
-        """Return this dataset, read where it is.
-
-        Args:
-            path_on_compute: no effect: the script gets the path as an argument.
-        """
-        return self._with(mode="ro_mount")
-
-    def as_download(self, path_on_compute: str | None = None) -> NamedDataset:
-        """Return this dataset, copied to the node's own disk first.
-
-        Args:
-            path_on_compute: no effect: the script gets the path as an argument.
-        """
-        return self._with(mode="download")
-
-    def as_direct(self) -> NamedDataset:
-        """Return this dataset, read where it is."""
-        return self._with(mode="direct")
-
     def register(
         self,
         workspace: Any = None,
@@ -215,7 +187,7 @@ class NamedDataset(DatasetInput, ReportsMissing):
         tags: Mapping[str, str] | None = None,
         create_new_version: bool = False,
     ) -> NamedDataset:
-        """Make a version of the data asset of this name on the server.
+        """Make a version of the data asset of this name on the server: of the files, not of how they are read.
 
         Args:
             create_new_version: no effect: other data are a new version anyway.
@@ -231,9 +203,6 @@ class NamedDataset(DatasetInput, ReportsMissing):
             client.data.create({key: value for key, value in definition.items() if value})
         return self
 
-    def _with(self, **changes: Any) -> NamedDataset:
-        return NamedDataset(**{**vars(self), **changes})
-
 
 class _Files(ReportsMissing):
     @staticmethod
@@ -245,7 +214,7 @@ class _Files(ReportsMissing):
         Args:
             validate, is_file: no effect; data are looked at when the job is submitted.
         """
-        return NamedDataset(path=_place(path), transformations=_by_path(partition_format) or None)
+        return NamedDataset(path=_place(path), transformations=steps_by_path(partition_format) or None)
 
 
 class _Tables(ReportsMissing):
@@ -283,7 +252,8 @@ class _Tables(ReportsMissing):
             "empty_as_string": empty_as_string,
             "encoding": encoding,
         }
-        return _table("read_delimited", options, path, set_column_types, partition_format)
+        steps = read_steps("read_delimited", options, partition_format, set_column_types)
+        return NamedDataset(path=_place(path), transformations=steps)
 
     @staticmethod
     def from_parquet_files(
@@ -295,7 +265,8 @@ class _Tables(ReportsMissing):
     ) -> NamedDataset:
         """A dataset of Parquet files."""
         options = {"include_path_column": include_path}
-        return _table("read_parquet", options, path, set_column_types, partition_format)
+        steps = read_steps("read_parquet", options, partition_format, set_column_types)
+        return NamedDataset(path=_place(path), transformations=steps)
 
     @staticmethod
     def from_json_lines_files(  # noqa: PLR0917 - v1 has this order
@@ -309,22 +280,8 @@ class _Tables(ReportsMissing):
     ) -> NamedDataset:
         """A dataset of files with a JSON object in each line."""
         options = {"include_path_column": include_path, "invalid_lines": invalid_lines, "encoding": encoding}
-        return _table("read_json_lines", options, path, set_column_types, partition_format)
-
-
-_BY_PATH: Final = "extract_columns_from_partition_format"
-
-
-def _by_path(partition_format: str | None) -> list[Any]:
-    return [{_BY_PATH: partition_format}] if partition_format else []
-
-
-def _table(
-    step: str, options: dict[str, Any], path: DataPlace, column_types: Any, partition_format: str | None
-) -> NamedDataset:
-    hint = "an Input with transformations: [{convert_column_types: …}] has them (docs/tables.md)"
-    refuse(hint, set_column_types=column_types)
-    return NamedDataset(path=_place(path), transformations=[{step: without_none(options)}, *_by_path(partition_format)])
+        steps = read_steps("read_json_lines", options, partition_format, set_column_types)
+        return NamedDataset(path=_place(path), transformations=steps)
 
 
 class Dataset(ReportsMissing):
@@ -341,22 +298,37 @@ class Dataset(ReportsMissing):
 
 def DatasetConsumptionConfig(
     name: str, dataset: Any, mode: str = "mount", path_on_compute: str | None = None
-) -> NamedDataset:
-    """A dataset, or a pipeline parameter whose default is one, as an input of this name."""
+) -> DatasetInput:
+    """Return a dataset, what another step writes, or a pipeline parameter whose default is a dataset, as an input.
+
+    Args:
+        name: of the input.
+        mode: `mount`, `download` or `direct`.
+        path_on_compute: no effect: the script gets the path as an argument.
+
+    Raises:
+        InvalidInput: it is none of these.
+    """
     parameter = dataset if isinstance(dataset, PipelineParameter) else None
-    data = dataset if parameter is None else parameter.default_value
-    fields = {**vars(data), "name": name, "mode": _MODES.get(mode, mode), "parameter": parameter}
-    return NamedDataset(**fields)
+    source = parameter.default_value if parameter else dataset
+    input_mode = _MODES.get(mode, mode)
+    if isinstance(source, StepData | StepDataInput):
+        return replace(source.as_input(name), mode=input_mode)
+    if not isinstance(source, Input):
+        hint = "Dataset.File.from_files(path) makes one"
+        raise InvalidInput.at("/dataset", f"{type(source).__name__} is no dataset", hint)
+    return NamedDataset(**{**vars(source), "name": name, "mode": input_mode, "parameter": parameter})
 
 
 def _place(path: DataPlace) -> str:
-    if isinstance(path, DataPath):
-        return path.place
-    is_several = isinstance(path, Sequence) and not isinstance(path, str)
-    if is_several and len(path) == 1:
-        return _place(path[0])
-    if is_several and len(path) == 2 and isinstance(path[0], Datastore):
-        return path[0].path(str(path[1]))
-    if is_several:
-        raise ValueError("a dataset has one path here: a folder, a file or a pattern")
-    return str(path)
+    if isinstance(path, DataPath | Input):
+        return str(path.path)
+    if isinstance(path, str | PathLike):
+        return str(path)
+    match path:
+        case [Datastore() as datastore, path_in_it]:
+            return datastore.location(str(path_in_it))
+        case [place]:
+            return _place(place)
+    hint = "name a folder that has all files, or a pattern"
+    raise InvalidInput.at("/path", "a dataset has one path here: a folder, a file or a pattern", hint)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from types import SimpleNamespace
 from typing import Any, Final
 
 import yaml
 
 from parallelrun.builders import parts
+from parallelrun.builders.v1_inputs import ReportsMissing
 
 DEFAULT_CPU_IMAGE: Final = "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu20.04"
 DEFAULT_GPU_IMAGE: Final = "mcr.microsoft.com/azureml/openmpi4.1.0-cuda11.1-cudnn8-ubuntu20.04"
 
 
-class CondaDependencies:
+class CondaDependencies(ReportsMissing):
     """The packages of an environment, as in a conda file."""
 
     def __init__(self, conda_dependencies_file_path: str | None = None) -> None:
@@ -45,6 +47,10 @@ class CondaDependencies:
             packages.add_pip_package(package)
         return packages
 
+    def add_channel(self, channel: str) -> None:
+        """Add a channel that packages of conda come from."""
+        self.content.setdefault("channels", []).append(channel)
+
     def add_conda_package(self, conda_package: str) -> None:
         """Add a package of conda."""
         self.content["dependencies"].append(conda_package)
@@ -58,7 +64,7 @@ class CondaDependencies:
         pip["pip"].append(pip_package)
 
 
-class Environment(parts.Environment):
+class Environment(parts.Environment, ReportsMissing):
     """v1's `Environment`: the packages are in `python.conda_dependencies`, the image in `docker.base_image`."""
 
     def __init__(self, name: str | None = None, **fields: Any) -> None:
@@ -71,6 +77,12 @@ class Environment(parts.Environment):
     def get(cls, workspace: Any, name: str, version: str | None = None) -> Environment:
         """The environment of this name; one of Azure ML's own means the Python of the node."""
         return cls(name=name)
+
+    def clone(self, new_name: str) -> Environment:
+        """Return a copy with this name, which can be changed by itself."""
+        environment = deepcopy(self)
+        environment.name = new_name
+        return environment
 
     def register(self, workspace: Any = None) -> Environment:
         """Return this environment unchanged: a job has its packages itself."""
@@ -86,7 +98,7 @@ class Environment(parts.Environment):
         return super().document()
 
 
-class RunConfiguration:
+class RunConfiguration(ReportsMissing):
     """v1's `RunConfiguration`, of which a step uses the environment.
 
     Args:
@@ -106,4 +118,5 @@ class RunConfiguration:
     ) -> None:
         self.environment = Environment("environment")
         self.environment.python.conda_dependencies = conda_dependencies
+        self.docker = SimpleNamespace(use_docker=True)
         self.target: Any = None

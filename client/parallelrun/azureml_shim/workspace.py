@@ -7,8 +7,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
-from parallelrun.azureml_shim.data import Datastore, ReportsMissing
+from parallelrun.azureml_shim.data import Datastore
 from parallelrun.builders.parts import refuse
+from parallelrun.builders.v1_inputs import ReportsMissing
 from parallelrun.builders.v1_pipeline import Pipeline
 from parallelrun.client import Client
 from parallelrun.models import Job
@@ -224,6 +225,10 @@ class Run(ReportsMissing):
         with Client() as client:
             steps = client.jobs.get(self.id).steps
         return iter([Run(step.job, step.name) for step in steps if step.job] or ([] if steps else [self]))
+
+    def get_steps(self) -> Iterator[Run]:
+        """The jobs of all steps, in their order."""
+        return self.get_children()
 
     def get_output_data(self, name: str) -> OutputData:
         """Return the outputs of the step."""

@@ -1,37 +1,27 @@
-"""Data between the steps of a v1 pipeline: `PipelineData` and `OutputFileDatasetConfig`."""
+"""Data between the steps of a v1 pipeline: `PipelineData` and `OutputFileDatasetConfig`, and what reads them."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any, Final, Self
 
 from parallelrun.builders.parts import refuse, without_none
+from parallelrun.builders.v1_inputs import DatasetInput, ReportsMissing, kind_of_header, read_steps
 from parallelrun.errors import InvalidInput
 
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_]")
 _OUTPUT_NAME: Final = "{output-name}"
 _RUN_ID: Final = "{run-id}"
-_HEADERS: Final = {True: "all_files_same_headers", False: "no_header"}
-_SEE_TABLES: Final = "in a pipeline file, an input with transformations has it (docs/tables.md)"
-_ALL_FILES: Final = "let the step write what belongs to the table, and nothing else, into its output"
+_EXTENSIONS: Final = {None: ".csv", ",": ".csv", "\t": ".tsv"}
+"""The extension of the delimited files that v1 reads when it is told none, by their separator."""
+_ALL_FILES: Final = "all files of the folder count: let the step write no others into it"
 _WRITE_IN_PLACE: Final = "the script writes into the folder that it gets as an argument"
 
 
-def kind_of_header(header: Any) -> str | None:
-    """Return the `header` of `read_delimited` for that of v1: True, False, the name of a kind, or None.
-
-    Raises:
-        InvalidInput: it is something else.
-    """
-    if not isinstance(header, bool | str | None):
-        hint = "docs/tables.md has the names"
-        raise InvalidInput.at("/header", f"True, False or the name of a kind, not {header!r}", hint)
-    return _HEADERS[header] if isinstance(header, bool) else header
-
-
-class StepData:
+class StepData(ReportsMissing):
     """A folder or file that one step of a pipeline writes, and others may read: the base of v1's two classes of them.
 
     Args:
@@ -45,6 +35,8 @@ class StepData:
         self.name = name or ""
         self.path = path
         self.type = type
+        self.asset_name: str | None = None
+        """The name of the data that it becomes a version of when its step has completed; None: of none."""
         self.writer: Any = None
         """The step that writes it, of several the latest, as of a cell of a notebook that runs again; None: no step."""
 
@@ -55,103 +47,94 @@ class StepData:
         return f"_{text}" if text[:1].isdecimal() else text
 
     def fields(self, output_name: str) -> dict[str, Any]:
-        """The fields of the output as in a job file.
+        """Return the fields of the output as in a job file.
 
         Args:
             output_name: the name under which its step has it.
         """
         path = self.path.replace(_OUTPUT_NAME, output_name).replace(_RUN_ID, "${{name}}") if self.path else None
-        return without_none({"type": self.type, "path": path})
+        asset = None if self.asset_name is None else {"name": self.asset_name}
+        return without_none({"type": self.type, "path": path, "asset": asset})
 
-    def read_delimited_files(  # noqa: PLR0917 - v1 has this order
+    def as_input(self, name: str | None = None) -> StepDataInput:
+        """Return these data as an input of another step; without a name, it has that of the data."""
+        return StepDataInput(name=name, data=self)
+
+
+@dataclass
+class StepDataInput(DatasetInput):
+    """An input of a step that another step writes, and how this one reads it."""
+
+    data: StepData = field(kw_only=True)
+
+    def as_input(self, name: str | None = None) -> StepDataInput:
+        """Return this as an input and no output, with this name if one is given."""
+        return StepDataInput(**{**vars(self), "name": name or self.name})
+
+
+class PipelineOutputDataset(StepDataInput):
+    """A `PipelineData` as a dataset: v1's `PipelineOutputFileDataset`, and `PipelineOutputTabularDataset` once parsed.
+
+    A step that has it in `outputs` or as `output` writes the data, and one that has it in `inputs` reads them.
+    """
+
+    def register(self, name: str, create_new_version: bool = True) -> Self:
+        """Return this dataset; its data become data of this name when the step that writes them has completed.
+
+        Args:
+            create_new_version: no effect: what a step has written is a new version.
+        """
+        self.data.asset_name = name
+        return self
+
+    def parse_delimited_files(  # noqa: PLR0917 - v1 has this order
         self,
         include_path: bool | None = None,
         separator: str | None = None,
         header: bool | str | None = None,
         partition_format: str | None = None,
-        path_glob: str | None = None,
+        file_extension: str | None = None,
         set_column_types: Any = None,
+        quoted_line_breaks: bool = False,
         **options: Any,
-    ) -> StepDataInput:
-        """Return this output as the input of a step that gets it as a table.
+    ) -> Self:
+        """Return this dataset as a table of delimited text, for the steps that read it.
 
         Args:
             options: others of `read_delimited` (docs/tables.md).
 
         Raises:
-            InvalidInput: a glob or column types are given, or a header that is no kind of them.
+            InvalidInput: column types are given, a header that is no kind of them, or an extension other than that of
+                the separator; all files are read.
         """
-        refuse(_ALL_FILES, path_glob=path_glob)
-        refuse(_SEE_TABLES, set_column_types=set_column_types)
-        read_options = {
-            "include_path_column": include_path,
-            "delimiter": separator,
-            "header": kind_of_header(header),
-        }
-        return self._as_table("read_delimited", {**read_options, **options}, partition_format)
+        if file_extension != _EXTENSIONS.get(separator):
+            refuse(_ALL_FILES, file_extension=file_extension)
+        steps = _read_delimited(
+            include_path, separator, header, partition_format, set_column_types,
+            support_multi_line=quoted_line_breaks or None, **options,
+        )  # fmt: skip
+        return replace(self, transformations=steps)
 
-    def read_parquet_files(
+    def parse_parquet_files(
         self,
         include_path: bool | None = None,
         partition_format: str | None = None,
-        path_glob: str | None = None,
+        file_extension: str | None = ".parquet",
         set_column_types: Any = None,
         **options: Any,
-    ) -> StepDataInput:
-        """Return this output as the input of a step that gets it as a table.
+    ) -> Self:
+        """Return this dataset as a table of Parquet files, for the steps that read it.
 
         Args:
             options: others of `read_parquet` (docs/tables.md).
 
         Raises:
-            InvalidInput: a glob or column types are given.
+            InvalidInput: column types are given, or an extension other than that of Parquet; all files are read.
         """
-        refuse(_ALL_FILES, path_glob=path_glob)
-        refuse(_SEE_TABLES, set_column_types=set_column_types)
-        return self._as_table("read_parquet", {"include_path_column": include_path, **options}, partition_format)
-
-    def _as_table(self, step: str, options: dict[str, Any], partition_format: str | None) -> StepDataInput:
-        options = without_none(options)
-        by_path = ({"extract_columns_from_partition_format": partition_format},) if partition_format else ()
-        return StepDataInput(self, transformations=({step: options} if options else step, *by_path))
-
-
-@dataclass(frozen=True, eq=False)
-class StepDataInput:
-    """An input of a step that another step writes, and how this one reads it."""
-
-    data: StepData
-    name: str | None = None
-    mode: str | None = None
-    transformations: tuple[Any, ...] = ()
-
-    def as_named_input(self, name: str) -> Self:
-        """Return this input with this name."""
-        return replace(self, name=name)
-
-    def as_input(self, name: str | None = None) -> Self:
-        """Return this input, with this name if one is given, as what v1 reads as a table is named."""
-        return replace(self, name=name or self.name)
-
-    def as_mount(self, path_on_compute: str | None = None) -> Self:
-        """Return this input, read where it is.
-
-        Args:
-            path_on_compute: no effect: the script gets the path as an argument.
-        """
-        return replace(self, mode="ro_mount")
-
-    def as_download(self, path_on_compute: str | None = None) -> Self:
-        """Return this input, copied to the node's own disk first.
-
-        Args:
-            path_on_compute: no effect: the script gets the path as an argument.
-        """
-        return replace(self, mode="download")
-
-    def as_direct(self) -> Self:
-        """Return this input, read where it is."""
-        return replace(self, mode="direct")
+        if file_extension != ".parquet":
+            refuse(_ALL_FILES, file_extension=file_extension)
+        options = {"include_path_column": include_path, **options}
+        return replace(self, transformations=read_steps("read_parquet", options, partition_format, set_column_types))
 
 
 class PipelineData(StepData):
@@ -183,21 +166,17 @@ class PipelineData(StepData):
         refuse(_WRITE_IN_PLACE, training_output=training_output)
         super().__init__(output_name or name, type="uri_file" if is_directory is False else "uri_folder")
 
-    def as_dataset(self) -> Self:
-        """Return these data unchanged: they are read as a dataset anyway."""
-        return self
+    def as_dataset(self) -> PipelineOutputDataset:
+        """Return these data as a dataset, which can be registered and read as a table."""
+        return PipelineOutputDataset(data=self)
 
     def as_input(self, input_name: str | None = None) -> StepDataInput:
-        """Return these data as an input of another step."""
-        return StepDataInput(self, input_name)
+        """Return these data as an input of another step; without a name, it has that of the data."""
+        return super().as_input(input_name)
 
-    def as_mount(self, input_name: str | None = None) -> Self | StepDataInput:
-        """Return these data, as an input if it has a name: they are read where they are."""
-        return StepDataInput(self, input_name, mode="ro_mount") if input_name else self
-
-    def as_named_input(self, name: str) -> StepDataInput:
-        """Return these data as an input of another step with this name."""
-        return StepDataInput(self, name)
+    def as_mount(self, input_name: str | None = None) -> StepDataInput:
+        """Return these data as an input of another step, read where they are."""
+        return self.as_input(input_name).as_mount()
 
     def as_download(
         self, input_name: str | None = None, path_on_compute: str | None = None, overwrite: bool | None = None
@@ -207,46 +186,7 @@ class PipelineData(StepData):
         Args:
             path_on_compute, overwrite: no effect: the script gets the path of a folder of its own as an argument.
         """
-        return StepDataInput(self, input_name, mode="download")
-
-    def parse_delimited_files(  # noqa: PLR0917 - v1 has this order
-        self,
-        include_path: bool | None = None,
-        separator: str | None = None,
-        header: bool | str | None = None,
-        partition_format: str | None = None,
-        file_extension: str | None = None,
-        set_column_types: Any = None,
-        quoted_line_breaks: bool = False,
-        **options: Any,
-    ) -> StepDataInput:
-        """Return these data as the input of a step that gets them as a table: see `read_delimited_files`.
-
-        Raises:
-            InvalidInput: an extension is given; what is read are all files.
-        """
-        refuse(_ALL_FILES, file_extension=file_extension)
-        return self.read_delimited_files(
-            include_path, separator, header, partition_format, set_column_types=set_column_types,
-            support_multi_line=quoted_line_breaks or None, **options,
-        )  # fmt: skip
-
-    def parse_parquet_files(
-        self,
-        include_path: bool | None = None,
-        partition_format: str | None = None,
-        file_extension: str | None = None,
-        set_column_types: Any = None,
-        **options: Any,
-    ) -> StepDataInput:
-        """Return these data as the input of a step that gets them as a table: see `read_parquet_files`.
-
-        Raises:
-            InvalidInput: an extension other than that of Parquet is given; what is read are all files.
-        """
-        if file_extension != ".parquet":
-            refuse(_ALL_FILES, file_extension=file_extension)
-        return self.read_parquet_files(include_path, partition_format, set_column_types=set_column_types, **options)
+        return self.as_input(input_name).as_download()
 
 
 class OutputFileDatasetConfig(StepData):
@@ -267,21 +207,8 @@ class OutputFileDatasetConfig(StepData):
         refuse(_WRITE_IN_PLACE, source=source)
         refuse("give it to read_delimited_files or read_parquet_files", partition_format=partition_format)
         super().__init__(name, _path_of(destination))
-        self._asset: dict[str, Any] = {}
 
-    def fields(self, output_name: str) -> dict[str, Any]:
-        """The fields of the output as in a job file.
-
-        Args:
-            output_name: the name under which its step has it.
-        """
-        return {**super().fields(output_name), **({"asset": self._asset} if self._asset else {})}
-
-    def as_input(self, name: str | None = None) -> StepDataInput:
-        """Return this output as an input of another step."""
-        return StepDataInput(self, name)
-
-    def as_upload(self, overwrite: bool = False, source_globs: Any = None) -> Self:
+    def as_upload(self, overwrite: bool = False, source_globs: str | Sequence[str] | None = None) -> Self:
         """Return this output unchanged: it is written to its destination anyway.
 
         Args:
@@ -290,7 +217,7 @@ class OutputFileDatasetConfig(StepData):
         Raises:
             InvalidInput: globs are given; what the step writes is all there.
         """
-        refuse("write what belongs to the output, and nothing else, into its folder", source_globs=source_globs)
+        refuse(_ALL_FILES, source_globs=source_globs)
         return self
 
     def as_mount(self, disable_metadata_cache: bool = False) -> Self:
@@ -309,13 +236,85 @@ class OutputFileDatasetConfig(StepData):
         Args:
             description, tags: no effect: the version says which job has made it.
         """
-        self._asset = {"name": name}
+        self.asset_name = name
+        return self
+
+    def read_delimited_files(  # noqa: PLR0917 - v1 has this order
+        self,
+        include_path: bool | None = None,
+        separator: str | None = None,
+        header: bool | str | None = None,
+        partition_format: str | None = None,
+        path_glob: str | None = None,
+        set_column_types: Any = None,
+        **options: Any,
+    ) -> OutputTabularDatasetConfig:
+        """Return this output, which the steps that have it as an input get as a table of delimited text.
+
+        Args:
+            options: others of `read_delimited` (docs/tables.md).
+
+        Raises:
+            InvalidInput: a glob or column types are given, or a header that is no kind of them.
+        """
+        refuse(_ALL_FILES, path_glob=path_glob)
+        steps = _read_delimited(include_path, separator, header, partition_format, set_column_types, **options)
+        return OutputTabularDatasetConfig(data=self, transformations=steps)
+
+    def read_parquet_files(
+        self,
+        include_path: bool | None = None,
+        partition_format: str | None = None,
+        path_glob: str | None = None,
+        set_column_types: Any = None,
+        **options: Any,
+    ) -> OutputTabularDatasetConfig:
+        """Return this output, which the steps that have it as an input get as a table of Parquet files.
+
+        Args:
+            options: others of `read_parquet` (docs/tables.md).
+
+        Raises:
+            InvalidInput: a glob or column types are given.
+        """
+        refuse(_ALL_FILES, path_glob=path_glob)
+        options = {"include_path_column": include_path, **options}
+        steps = read_steps("read_parquet", options, partition_format, set_column_types)
+        return OutputTabularDatasetConfig(data=self, transformations=steps)
+
+
+@dataclass
+class OutputTabularDatasetConfig(StepDataInput):
+    """v1's `OutputTabularDatasetConfig`: an output of the step that names it; `as_input()` is the table for others."""
+
+    data: OutputFileDatasetConfig = field(kw_only=True)
+
+    def as_upload(self, overwrite: bool = False, source_globs: str | Sequence[str] | None = None) -> Self:
+        """Return this output unchanged, or refuse globs, as `OutputFileDatasetConfig.as_upload` does."""
+        self.data.as_upload(overwrite, source_globs)
+        return self
+
+    def register_on_complete(
+        self, name: str, description: str | None = None, tags: dict[str, str] | None = None
+    ) -> Self:
+        """Return this output; its files, as files, become data of this name when its step has completed."""
+        self.data.register_on_complete(name, description, tags)
         return self
 
 
+def _read_delimited(
+    include_path: bool | None, separator: str | None, header: Any, partition_format: str | None, column_types: Any,
+    **options: Any,
+) -> list[Any]:  # fmt: skip
+    read_options = {"include_path_column": include_path, "delimiter": separator, "header": kind_of_header(header)}
+    return read_steps("read_delimited", {**read_options, **options}, partition_format, column_types)
+
+
 def _path_of(destination: Any) -> str | None:
-    if destination is None or isinstance(destination, str | PathLike):
-        return None if destination is None else str(destination)
+    if destination is None:
+        return None
+    if isinstance(destination, str | PathLike):
+        return str(destination)
     if not isinstance(destination, tuple | list) or not 1 <= len(destination) <= 2:
         raise InvalidInput.at("/destination", f"a path, or a datastore and a path in it, not {destination!r}")
     from parallelrun_core.storage.location import in_datastore

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from parallelrun.builders.parts import Environment, Output, several, without_none
-from parallelrun.builders.step_data import StepData
+from parallelrun.builders.v1_inputs import PipelineParameter
 from parallelrun.builders.v1_steps import (
     NO_PIPELINE,
     PIPELINE_TO_COME,
-    PipelineParameter,
     StepInputSource,
+    StepOutput,
     Surroundings,
+    WiredStep,
     Wires,
     named,
 )
@@ -147,7 +148,7 @@ def _value(name: str, value: Any, around: Surroundings) -> Any:
         raise InvalidInput.at(f"/parallel_run_config/{name}", f"{resolved!r} is not a JSON list") from error
 
 
-class ParallelRunStep:
+class ParallelRunStep(WiredStep):
     """A step: a configuration, its inputs, and the place of its output. `Client.jobs.create` accepts it, and so does a
     `Pipeline`.
 
@@ -155,7 +156,8 @@ class ParallelRunStep:
         inputs: paths, Inputs, or what other steps write, which are split into mini-batches one after another.
         output: a folder, or what other steps read; required unless the configuration says summary_only.
         side_inputs: what else the script reads, passed in `arguments`.
-        arguments: strings, numbers, pipeline parameters, and any of the inputs, which stand for their paths.
+        arguments: strings, numbers, pipeline parameters, and what the script reads or writes, which stands for its
+            path; what only they name is a side input or an output, too.
 
     Raises:
         InvalidInput: something is wrong; it says where.
@@ -166,28 +168,21 @@ class ParallelRunStep:
         name: str,
         parallel_run_config: ParallelRunConfig,
         inputs: Iterable[StepInputSource],
-        output: Output | StepData | str | Path | None = None,
+        output: Output | StepOutput | str | Path | None = None,
         side_inputs: Iterable[StepInputSource] | None = None,
         arguments: Iterable[Any] | None = None,
         allow_reuse: bool | None = None,
     ) -> None:
         main_inputs = named(several(inputs, "/inputs"), "input")
         all_inputs = [*main_inputs, *named(several(side_inputs, "/side_inputs"), "side_input")]
-        outputs = [output] if isinstance(output, StepData) else []
-        self.name = name
+        outputs = [output] if isinstance(output, StepOutput) else []
+        super().__init__(name, Wires.of(all_inputs, outputs, several(arguments, "/arguments")))
         self.parallel_run_config = parallel_run_config
-        self.after: list[Any] = []
-        self.wires = Wires.of(all_inputs, outputs, several(arguments, "/arguments"))
         self._main_inputs = [each.name for each in main_inputs]
-        self._output = output.path if isinstance(output, Output) else output
+        self._output: object = output.path if isinstance(output, Output) else output
         self._allow_reuse = allow_reuse
         self._check()
-        for data in self.wires.outputs:
-            data.writer = self
-
-    def run_after(self, step: Any) -> None:
-        """Begin only when that step has completed, though no data of it is needed."""
-        self.after.append(step)
+        self.claim_outputs()
 
     def values(self) -> list[Any]:
         """Return what may be a pipeline parameter."""
@@ -207,23 +202,21 @@ class ParallelRunStep:
             "name": self.name,
             "inputs": [inputs[name] for name in self._main_inputs],
             "side_inputs": [fields for name, fields in inputs.items() if name not in self._main_inputs],
-            "output": self._output_path(),
+            "output": self.wires.argument(self._output, around),
             "outputs": self.wires.output_documents() or None,
             "arguments": [self.wires.argument(value, around) for value in self.wires.arguments],
             "allow_reuse": self._allow_reuse,
         }
         return without_none(document)
 
-    def _output_path(self) -> str | None:
-        if isinstance(self._output, StepData):
-            return f"${{{{outputs.{self.wires.outputs[self._output]}}}}}"
-        return None if self._output is None else str(self._output)
-
     def _check(self) -> None:
         """Read the step as its pipeline will. Raises InvalidInput."""
         from parallelrun_core.intake.reading import read_job
 
         self.parallel_run_config.check()
+        if not isinstance(self._output, StepOutput | str | Path | None):
+            hint = "a folder, a PipelineData or an OutputFileDatasetConfig is one"
+            raise InvalidInput.at("/output", f"{type(self._output).__name__} is no output of a step", hint)
         if self._output is None and self.parallel_run_config.output_action.lower() != "summary_only":
             raise InvalidInput.at("/output", "this is required", "the folder for the rows; or summary_only")
         read_job(self.document(PIPELINE_TO_COME), folder=Path.cwd())

@@ -6,15 +6,18 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 from copy import copy
+from pathlib import Path
 from typing import Any, Final, Self
 
 from parallelrun.builders.parts import NOT_OF_JOBS, Environment, refuse, several, without_none
 from parallelrun.builders.step_data import StepData
+from parallelrun.builders.v1_inputs import PipelineParameter, ReportsMissing
 from parallelrun.builders.v1_steps import (
     NO_PIPELINE,
-    PipelineParameter,
     StepInputSource,
+    StepOutput,
     Surroundings,
+    WiredStep,
     Wires,
     named,
 )
@@ -24,7 +27,7 @@ _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-class PythonScriptStep:
+class PythonScriptStep(WiredStep):
     """A step that runs a script once.
 
     Args:
@@ -47,7 +50,7 @@ class PythonScriptStep:
         runconfig: Any = None,
         *,
         inputs: Iterable[StepInputSource] | None = None,
-        outputs: Iterable[StepData] | None = None,
+        outputs: Iterable[StepOutput] | None = None,
         params: Mapping[str, Any] | None = None,
         source_directory: str | None = None,
         allow_reuse: bool = True,
@@ -58,20 +61,14 @@ class PythonScriptStep:
         refuse(
             "of a run configuration, a step uses the environment", runconfig_pipeline_params=runconfig_pipeline_params
         )
-        self.name = name or script_name
-        self.after: list[Any] = []
-        self.wires = Wires.of(
+        wires = Wires.of(
             named(several(inputs, "/inputs"), "input"), several(outputs, "/outputs"), several(arguments, "/arguments")
         )
+        super().__init__(name or script_name, wires)
         self._script, self._code, self._allow_reuse = script_name, source_directory, allow_reuse
         self._params = dict(params or {})
         self._environment = getattr(runconfig, "environment", None)
-        for data in self.wires.outputs:
-            data.writer = self
-
-    def run_after(self, step: Any) -> None:
-        """Begin only when that step has completed, though no data of it is needed."""
-        self.after.append(step)
+        self.claim_outputs()
 
     def values(self) -> list[Any]:
         """Return what may be a pipeline parameter."""
@@ -109,7 +106,7 @@ class StepSequence:
                     step.run_after(needed)
 
 
-class Pipeline:
+class Pipeline(ReportsMissing):
     """A pipeline of v1. `Client.jobs.create` accepts it.
 
     Args:
@@ -169,6 +166,17 @@ class Pipeline:
             value for step in self._steps for value in step.values() if isinstance(value, PipelineParameter)
         ]
         return {each.name: self._given.get(each.name, each.default_value) for each in parameter_values}
+
+    def validate(self) -> list[Any]:
+        """Return no errors, as v1 does of a pipeline that can be submitted.
+
+        Raises:
+            InvalidInput: something is wrong; it says where.
+        """
+        from parallelrun_core.intake.reading import read_job
+
+        read_job(self.document(), folder=Path.cwd())
+        return []
 
     def document(self) -> dict[str, Any]:
         """The content of a job file for the same pipeline.

@@ -190,8 +190,8 @@ def test_a_new_pipeline_takes_over_what_an_earlier_one_has_finished(site: Site, 
 def test_a_pipeline_of_v1_runs_with_the_values_of_its_parameters(site: Site, tmp_path: Path) -> None:
     raw, prepared, scores = (
         Input(path=str(site.documents / "data")),
-        OutputFileDatasetConfig("all"),
-        PipelineData("rows"),
+        OutputFileDatasetConfig("all").register_on_complete("prepared"),
+        PipelineData("rows").as_dataset(),
     )
     (tmp_path / "prepare.py").write_text(
         "import shutil, sys\nshutil.copytree(sys.argv[1], sys.argv[2], dirs_exist_ok=True)\n"
@@ -213,3 +213,4 @@ def test_a_pipeline_of_v1_runs_with_the_values_of_its_parameters(site: Site, tmp
     rows = "given.txt this this\none.txt one this\ntwo.txt two this\n"
     assert outcome["state"] == "completed"
     assert outcome["steps"]["score"] == {"state": "completed", "made": {"rows": {"parallel_run_step.txt": rows}}}
+    assert site.client.data.get("prepared").name == "prepared"

@@ -185,6 +185,42 @@ for call in (
 """
 
 
+CHAINS: Final = """
+from azureml.core import Datastore, Environment
+from azureml.data import OutputFileDatasetConfig
+from azureml.pipeline.core import Pipeline, PipelineData
+from azureml.pipeline.steps import ParallelRunConfig, ParallelRunStep, PythonScriptStep
+default_ds = Datastore(None, "workspaceblobstore")
+raw = OutputFileDatasetConfig(name="Raw_Data", destination=(default_ds, "raw_data/{run-id}")).read_delimited_files()
+raw = raw.register_on_complete(name="Raw_Data")
+merged = PipelineData("merged", datastore=default_ds).as_dataset().parse_parquet_files()
+merged = merged.register(name="merged", create_new_version=True)
+scores = PipelineData("scores").as_dataset()
+get = PythonScriptStep("get.py", arguments=["--from", default_ds.path("in").as_mount(), "--to", raw])
+merge = PythonScriptStep("merge.py", arguments=["--out", merged], outputs=[merged])
+environment = Environment("e").clone("own")
+config = ParallelRunConfig(environment, "score.py", -1, "append_row", "cpu-cluster", 2, source_directory=".")
+tables = [raw.as_input(name="raw"), merged.keep_columns(["store"]).as_named_input("merged_rows")]
+score = ParallelRunStep("score", config, inputs=tables, output=scores)
+report = PythonScriptStep("report.py", arguments=["--in", scores.as_named_input("in").as_mount("/tmp/scores")])
+pipeline = Pipeline(steps=[report, score])
+assert pipeline.validate() == []
+for name, step in pipeline.document()["jobs"].items():
+    print(name, step.get("command"), sorted(step["outputs"]) if "outputs" in step else None)
+"""
+
+
+def test_chains_of_published_scripts_are_one_pipeline(tmp_path: Path) -> None:
+    done = run_script(tmp_path, CHAINS)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "get_py python get.py --from ${{inputs.argument_0}} --to ${{outputs.Raw_Data}} ['Raw_Data']",
+        "merge_py python merge.py --out ${{outputs.merged}} ['merged']",
+        "score None ['scores']",
+        "report_py python report.py --in ${{inputs.in}} None",
+    ]
+
+
 def test_what_a_dataset_is_told_has_its_effect_or_is_refused(tmp_path: Path) -> None:
     done = run_script(tmp_path, DATASETS)
     assert done.returncode == 0, done.stderr

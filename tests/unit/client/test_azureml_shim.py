@@ -8,8 +8,9 @@ from typing import Any, Self
 
 import pytest
 
-from parallelrun import InvalidInput
+from parallelrun import InvalidInput, OutputFileDatasetConfig, PipelineData, PipelineParameter, PythonScriptStep
 from parallelrun.azureml_shim import data, environment, workspace
+from parallelrun.builders.v1_inputs import DatasetInput
 
 STORE = data.Datastore(None, "store")
 TABLE: Any = data.Dataset.Tabular.from_delimited_files("data")
@@ -54,6 +55,8 @@ def test_the_settings_of_a_compute_are_those_of_azure() -> None:
 REFUSED: dict[str, Callable[[], Any]] = {
     "/endpoint": lambda: STORE.register_azure_blob_container(None, "a", "b", "c", endpoint="core.chinacloudapi.cn"),
     "/mode": lambda: data.DataReference(STORE, "a", mode="upload"),
+    "/dataset": lambda: data.DatasetConsumptionConfig("a", PipelineParameter("b", "path")),
+    "/path": lambda: data.Dataset.File.from_files([(STORE, "a"), (STORE, "b")]),
     "/partition_as_file_dataset": lambda: TABLE.partition_by(["a"], partition_as_file_dataset=True),
     "/status": lambda: RUN.get_children(status="Failed"),
     "/recursive": lambda: RUN.get_children(recursive=True),
@@ -68,6 +71,52 @@ def test_a_setting_that_would_change_the_result_in_azure_is_refused_by_its_name(
         REFUSED[pointer]()
     assert [problem.pointer for problem in told.value.problems] == [pointer]
     assert told.value.problems[0].hint
+
+
+def test_what_scripts_chain_on_data_is_an_input_of_the_step_that_names_it() -> None:
+    stored = "azureml://datastores/store/paths"
+    written = OutputFileDatasetConfig("written").read_parquet_files()
+    chained: list[tuple[DatasetInput, str | None, str]] = [
+        (TABLE.as_named_input("a").as_mount("/tmp/a"), "data", "ro_mount"),
+        (STORE.path("raw/2024").as_mount(), f"{stored}/raw/2024", "ro_mount"),
+        (STORE.as_download("/tmp/b"), f"{stored}/", "download"),
+        (data.DataReference(STORE, "c", "old").as_download("/tmp/c", overwrite=True), f"{stored}/old", "download"),
+        (data.DataReference(STORE, path_on_datastore="old").as_named_input("d"), f"{stored}/old", "ro_mount"),
+        (data.DatasetConsumptionConfig("e", written, "direct"), None, "direct"),
+        (data.DatasetConsumptionConfig("f", PipelineData("b").as_dataset()).as_download(), None, "download"),
+        (data.DatasetConsumptionConfig("g", PipelineParameter("p", STORE.path("x"))), f"{stored}/x", "ro_mount"),
+    ]
+    step = PythonScriptStep("a.py", arguments=[each for each, _, _ in chained])
+
+    assert [(each.input.path, each.input.mode) for each in step.wires.inputs] == [each[1:] for each in chained]
+    assert [each.name for each in step.wires.inputs] == ["a", "argument_1", "argument_2", "c", "d", "e", "f", "g"]
+    assert [each.name for each in step.wires.reads()] == ["written", "b"]
+    assert not step.wires.outputs
+
+
+def test_steps_of_a_table_follow_each_other() -> None:
+    rows = TABLE.keep_columns(["a", "b"]).drop_columns("b").skip(1).take(10).take_sample(0.5, seed=7)
+    assert rows.transformations[1:] == [
+        {"keep_columns": ["a", "b"]}, {"drop_columns": "b"}, {"skip": 1}, {"take": 10},
+        {"take_random_sample": {"probability": 0.5, "seed": 7}},
+    ]  # fmt: skip
+    for name, remedy in (("filter", "transformations"), ("random_split", "take_sample"), ("to_path", "at the path")):
+        with pytest.raises(AttributeError, match=remedy):
+            getattr(TABLE, name)
+
+
+def test_environments_are_changed_as_in_samples() -> None:
+    curated = environment.Environment.get(None, "AzureML-Minimal")
+    own = curated.clone("own")
+    own.python.conda_dependencies = environment.CondaDependencies.create(["six"])
+    own.python.conda_dependencies.add_channel("conda-forge")
+    run_config = environment.RunConfiguration()
+    run_config.environment, run_config.docker.use_docker = own, True
+    assert (curated.name, curated.python.conda_dependencies, own.name) == ("AzureML-Minimal", None, "own")
+    assert own.document()["conda_file"]["channels"] == ["conda-forge"]
+    untyped: Any = own
+    with pytest.raises(AttributeError, match=r"Environment\.build_local has no counterpart"):
+        untyped.build_local(None)
 
 
 def test_what_is_said_of_data_and_packages_has_its_effect() -> None:

@@ -173,7 +173,7 @@ SETTINGS_OF_AZURE_ALONE: dict[str, Callable[[], object]] = {
     "/path_glob": lambda: OutputFileDatasetConfig("a").read_delimited_files(path_glob="*.csv"),
     "/set_column_types": lambda: OutputFileDatasetConfig("a").read_parquet_files(set_column_types={"a": "int"}),
     "/header": lambda: untyped(OutputFileDatasetConfig("a").read_delimited_files)(header=3),
-    "/file_extension": lambda: PipelineData("a").parse_parquet_files(file_extension=".pq"),
+    "/file_extension": lambda: PipelineData("a").as_dataset().parse_parquet_files(file_extension=".pq"),
     "/runconfig_pipeline_params": lambda: script("a", runconfig_pipeline_params={"b": PipelineParameter("b", 1)}),
 }
 
@@ -190,18 +190,18 @@ def test_settings_of_azure_that_change_nothing_are_accepted() -> None:
     data = PipelineData("a", "store", None, "upload", "/tmp/a", True, "t", pipeline_output_name="b")
     assert data.fields("a") == {"type": "uri_folder"}
     assert PipelineData("a", is_directory=False).fields("a") == {"type": "uri_file"}
-    assert data.as_mount() is data
     assert data.as_mount("rows").name == "rows"
     assert data.as_download("rows", path_on_compute="/tmp/b", overwrite=True).mode == "download"
     assert data.as_input("rows").as_mount("/tmp/b").mode == "ro_mount"
-    assert data.parse_parquet_files(file_extension=".parquet").transformations == ("read_parquet",)
+    assert data.as_dataset().parse_parquet_files(file_extension=".parquet").transformations == ["read_parquet"]
+    assert data.as_dataset().parse_delimited_files(file_extension=".csv").transformations == ["read_delimited"]
     prepare = script("a", "--to", data, outputs=[data], version="2", hash_paths=["src"])
     assert prepare.document()["outputs"] == {"a": {"type": "uri_folder"}}
 
 
 def test_tables_are_read_with_the_words_of_azure() -> None:
     table = OutputFileDatasetConfig("table").read_delimited_files(True, "\t", False, "{day}/*.tsv", encoding="latin1")
-    assert table.transformations == (
+    assert table.transformations == [
         {
             "read_delimited": {
                 "include_path_column": True,
@@ -211,9 +211,11 @@ def test_tables_are_read_with_the_words_of_azure() -> None:
             }
         },
         {"extract_columns_from_partition_format": "{day}/*.tsv"},
-    )
-    rows = PipelineData("table").parse_delimited_files(quoted_line_breaks=True)
-    assert rows.transformations == ({"read_delimited": {"support_multi_line": True}},)
+    ]
+    rows = PipelineData("table").as_dataset().parse_delimited_files(quoted_line_breaks=True)
+    read = {"read_delimited": {"support_multi_line": True}}
+    assert rows.keep_columns("a").take(5).transformations == [read, {"keep_columns": "a"}, {"take": 5}]
+    assert rows.transformations == [read], "what it was made from stays"
 
 
 def test_a_pipeline_may_name_the_folder_of_its_steps_and_leave_out_what_they_need() -> None:
@@ -237,12 +239,23 @@ def test_what_is_not_reused_says_so() -> None:
 
 
 def test_tables_are_read_from_what_a_step_has_written() -> None:
-    table = PipelineData("table")
-    write = script("write", "--to", table, outputs=[table])
-    summed = config(output_action="summary_only")
-    read = ParallelRunStep("read", summed, [table.parse_delimited_files(delimiter=";").as_named_input("rows")])
-    given = spec_of(Pipeline(steps=[write, read])).steps["read"].inputs_from["rows"]
-    assert given.transformations == ({"read_delimited": {"delimiter": ";"}},)
+    table = PipelineData("table").as_dataset().parse_delimited_files(delimiter=";").register("kept")
+    scores = PipelineData("scores").as_dataset()
+    script("write", "--to", table, outputs=[table])
+    rows = table.as_named_input("rows")
+    score = ParallelRunStep("score", config(), [rows], scores, arguments=["--rows", rows, "--all", table])
+    report = script("report", "--in", scores.as_named_input("one").as_mount("/tmp/x"), "--again", scores.as_download())
+    pipeline = Pipeline(steps=[score, report])
+    assert pipeline.validate() == []
+    spec = spec_of(pipeline)
+
+    assert spec.steps["write"].job["outputs"]["table"]["asset"] == {"name": "kept"}
+    assert spec.steps["score"].inputs_from["rows"].transformations == ({"read_delimited": {"delimiter": ";"}},)
+    assert sources(spec, "score") == {"rows": ("write", "table")}
+    assert spec.steps["score"].job["program_arguments"] == "--rows '${{inputs.rows}}' --all '${{inputs.rows}}'"
+    assert spec.steps["score"].job["append_row_to"] == "scores"
+    assert sources(spec, "report") == {"one": ("score", "scores"), "scores": ("score", "scores")}
+    assert [spec.steps["report"].inputs_from[name].mode for name in ("one", "scores")] == ["ro_mount", "download"]
 
 
 def test_data_without_a_writer_and_steps_without_their_pipeline_are_refused() -> None:
@@ -256,8 +269,30 @@ def test_data_without_a_writer_and_steps_without_their_pipeline_are_refused() ->
         read_spec(Pipeline(steps=[script("one", data)]))
     with pytest.raises(InvalidInput, match="an input 'data' already"):
         script("two", inputs=[data, PipelineData("data")])
+    with pytest.raises(InvalidInput, match="an input 'data' already"):
+        script("two", inputs=[data.as_download(), data.as_dataset().parse_parquet_files()])
+    for refused in (lambda: script("two", outputs=["a"]), lambda: untyped(ParallelRunStep)("two", config(), ["a"], 5)):
+        with pytest.raises(InvalidInput, match="is no output of a step"):
+            refused()
+    for parameter in (PipelineParameter("a", 1), None):
+        with pytest.raises(InvalidInput, match=r"/inputs/0: .* is no input"):
+            untyped(script)("two", inputs=[parameter])
+    with pytest.raises(InvalidInput, match="/arguments: Input is no argument"):
+        script("two", PipelineParameter("a", Input(path="a"))).document()
+    for missing in ("parse_parquet_files", "random_split"):
+        with pytest.raises(AttributeError, match=f"PipelineData.{missing} has no counterpart"):
+            getattr(data, missing)
 
 
 def test_what_is_registered_on_completion_names_its_asset() -> None:
-    data = OutputFileDatasetConfig("prepared").register_on_complete("kept", description="for people", tags={"a": "b"})
-    assert data.fields("prepared")["asset"] == {"name": "kept"}
+    for destination in (None, ("store", "raw"), ("store", "raw/{run-id}")):
+        raw = OutputFileDatasetConfig(name="raw", destination=destination).read_delimited_files()
+        raw = raw.register_on_complete(name="kept", description="for people", tags={"a": "b"}).drop_columns(["a"])
+        rows = OutputFileDatasetConfig("rows", destination).as_upload(overwrite=True).register_on_complete("scored")
+        script("get", "--to", raw.as_upload())
+        score = ParallelRunStep("score", config(), [raw.as_input(name="lines")], rows)
+        spec = spec_of(Pipeline(steps=[score]))
+
+        assert spec.steps["get"].job["outputs"]["raw"]["asset"] == {"name": "kept"}
+        assert spec.steps["score"].job["outputs"]["rows"]["asset"] == {"name": "scored"}
+        assert spec.steps["score"].inputs_from["lines"].transformations == ("read_delimited", {"drop_columns": ["a"]})
