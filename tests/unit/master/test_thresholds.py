@@ -100,6 +100,9 @@ def test_a_run_that_raises_is_told_with_what_to_do(message: str, items_failed: i
     for failure in (crossed, nothing_returned(spec(), counts, errors)):
         assert says in failure.hint
         assert bool(failure.hint) == bool(says)
+    apart = over_threshold(spec(mini_batch_error_threshold=0, on_failure="isolate"), counts, errors)
+    assert apart is not None
+    assert "mini_batch_size" not in apart.hint  # its items were run apart: others have not failed with one
 
 
 @pytest.mark.parametrize("shared, says", [(None, ""), (1, ""), (4, "4 workers share a GPU: lower workers_per_gpu")])

@@ -27,7 +27,7 @@ def test_a_library_that_is_missing_is_named_before_init(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, library: str
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(ImportError, match=rf"read with {library}.* Add {library} to the job's environment"):
+    with pytest.raises(ModuleNotFoundError, match=rf"read with {library}.* Add {library} to the job's environment"):
         loader(tmp_path, kind=kind, steps=[]).prepare()
 
 

@@ -85,14 +85,14 @@ class Loader:
         """Check that the libraries for reading tables can be imported.
 
         Raises:
-            ImportError: one can't; the message says what to do.
+            ModuleNotFoundError: one can't; the message says what to do.
         """
         libraries = self.libraries()
         for name in libraries:
             try:
                 __import__(name)
             except ImportError as error:
-                raise ImportError(
+                raise ModuleNotFoundError(
                     f"The input is a table, which is read with {name}, and the environment of the entry script has "
                     f"none ({error}). Add {name} to the job's environment."
                 ) from error

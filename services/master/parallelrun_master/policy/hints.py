@@ -63,7 +63,8 @@ def what_to_do(spec: JobSpec, progress: Progress, first: ErrorGroup) -> str:
         if step:
             return NO_TABLE.format(step=step)
     smaller = "" if spec.partition_keys else SMALLER  # a partition is a mini-batch
-    return ONE_FAILS_ALL + smaller if progress.items_lost > progress.failed else ""
+    fails_others = progress.items_lost > progress.failed and spec.on_failure != "isolate"
+    return ONE_FAILS_ALL + smaller if fails_others else ""
 
 
 def is_about_arguments(message: str, traceback: str) -> bool:

@@ -29,7 +29,7 @@ class ParquetRows(RowRenderer):
         try:
             import pyarrow as pa
         except ImportError as error:
-            raise ImportError(
+            raise ModuleNotFoundError(
                 "An output file that ends in .parquet needs pyarrow in the workers' environment."
             ) from error
         self._arrow = pa
