@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 from parallelrun_core.code.folder import IGNORE_FILES, LEAVE_OUT_HINT
 from parallelrun_core.errors import InvalidInput, UnsafePath
+from parallelrun_core.problems import did_you_mean
 from parallelrun_core.spec.conda import may_be_newer
 from parallelrun_core.untrusted.paths import opened_path, relative_parts
 
@@ -44,10 +45,12 @@ def check_entry_script(snapshot: Path, entry_script: str, python: str = "", cont
             is_inside = opened_path(file.fileno()).is_relative_to(snapshot.resolve())
             source = file.read() if is_inside else b""
     except (UnsafePath, FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
-        scripts = ", ".join(sorted(script.name for script in snapshot.glob("*.py"))[:10]) or "no .py file"
+        scripts = sorted(script.name for script in snapshot.glob("*.py"))
+        at_top = f"at its top: {', '.join(scripts[:10]) or 'no .py file'}"
+        there = did_you_mean(Path(entry_script).name, scripts, otherwise=at_top)
         left_out = [f"; {name} may leave it out" for name in IGNORE_FILES if (snapshot / name).is_file()]
         raise InvalidInput.at(
-            where, f"there is no file {entry_script!r} in the code", f"at its top: {scripts}" + "".join(left_out[:1])
+            where, f"there is no file {entry_script!r} in the code", there + "".join(left_out[:1])
         ) from error
     if not is_inside:  # its errors would show what is there
         raise InvalidInput.at("/code", f"{entry_script} is a link to outside the code folder", LEAVE_OUT_HINT)
@@ -68,14 +71,16 @@ def check_entry_script(snapshot: Path, entry_script: str, python: str = "", cont
     if missing:
         absent = " and ".join(f"{name}()" for name in missing)
         raise InvalidInput.at(where, f"{entry_script} does not define {absent}", _HINTS[contract])
-    function = _ordinary_run(tree, names) if contract == "awaited" else None
-    if function is not None:
-        raise InvalidInput.at(
-            where,
-            f"{entry_script}, line {function.lineno}: run() is an ordinary function, of which a worker can't run "
-            "several at once",
-            "write `async def run`, or set in_flight: threads",
-        )
+    function = _certain_run(tree, names) if contract != "streaming" else None
+    if function is None:
+        return
+    place = f"{entry_script}, line {function.lineno}: run()"
+    if contract == "awaited" and isinstance(function, ast.FunctionDef):
+        message = f"{place} is an ordinary function, of which a worker can't run several at once"
+        raise InvalidInput.at(where, message, "write `async def run`, or set in_flight: threads")
+    if not _takes_a_mini_batch(function.args):
+        message = f"{place} can't be called with a mini-batch, or with a mini-batch and its context"
+        raise InvalidInput.at(where, message, _HINTS[contract])
 
 
 def _entry_file(snapshot: Path, entry_script: str) -> Path:
@@ -88,15 +93,22 @@ def _entry_file(snapshot: Path, entry_script: str) -> Path:
     return inside / "__init__.py" if inside.is_dir() else inside.with_name(f"{inside.name}.py")
 
 
-def _ordinary_run(tree: ast.Module, names: Counter[str]) -> ast.FunctionDef | None:
-    """Return a `run` that certainly is no coroutine function: nothing else can have bound its name since."""
+def _certain_run(tree: ast.Module, names: Counter[str]) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    """Return the function that certainly is `run`: undecorated, and nothing else can have bound its name since."""
     if "*" in names or any(_may_bind_anything(node) for node in ast.walk(tree)):
         return None
     for node in tree.body:
         match node:
-            case ast.FunctionDef(name="run", decorator_list=[]) if names["run"] == 1:
-                return node
+            case ast.FunctionDef() | ast.AsyncFunctionDef() if node.name == "run" and names["run"] == 1:
+                return None if node.decorator_list else node
     return None
+
+
+def _takes_a_mini_batch(parameters: ast.arguments) -> bool:
+    """Return whether a worker can call it, with two arguments if it has two positional parameters, else with one."""
+    positional = len(parameters.posonlyargs) + len(parameters.args)
+    takes_one = positional >= 1 or parameters.vararg is not None
+    return takes_one and positional - len(parameters.defaults) <= 2 and None not in parameters.kw_defaults
 
 
 def _may_bind_anything(node: ast.AST) -> bool:

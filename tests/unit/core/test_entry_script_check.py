@@ -65,7 +65,7 @@ def test_a_streaming_script_needs_all_functions_of_that_contract(tmp_path: Path)
         "async def run(mini_batch): ...\nfrom lib import *",
         "try:\n    from lib import run\nexcept ImportError:\n    async def run(mini_batch): ...",
         "if False:\n    async def run(mini_batch): ...\nelse:\n    run = print",
-        "async def run(mini_batch): ...\nasync def init(): ...\nasync def shutdown(): ...",
+        "async def run(*mini_batch): ...\nasync def init(): ...\nasync def shutdown(): ...",
     ],
 )
 def test_what_may_be_a_coroutine_function_in_the_end_is_accepted(
@@ -79,7 +79,7 @@ def test_what_may_be_a_coroutine_function_in_the_end_is_accepted(
     "source, why",
     [
         (b"", "does not define run"),
-        (b"def init(): ...", "does not define run"),
+        (b"def init(): ...\ndef run(): ...", "a.py, line 2: run() can't be called with a mini-batch"),
         (b"def run(:", "/entry_script: a.py: invalid syntax (line 1: def run(:)"),
         (b"x = 1\n  y = 2", "/entry_script: a.py: unexpected indent (line 2: y = 2)"),
         (b"def run(x): ...\n\0", ""),
@@ -98,10 +98,14 @@ def test_a_script_that_cannot_be_run_is_told_with_its_reason(tmp_path: Path, sou
     assert why in str(problem)
 
 
-def test_a_script_that_is_not_there_may_have_been_left_out_by_an_ignore_file(tmp_path: Path) -> None:
+def test_a_script_that_is_not_there_may_be_another_or_left_out_by_an_ignore_file(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("made/\n")
     with pytest.raises(InvalidInput, match=r"at its top: no \.py file; \.gitignore may leave it out"):
         check_entry_script(tmp_path, "made/a.py")
+    for name in ("score.py", *(f"a{number}.py" for number in range(12))):
+        (tmp_path / name).touch()
+    with pytest.raises(InvalidInput, match=r"did you mean 'score\.py'\?"):
+        check_entry_script(tmp_path, "src/score.py")
 
 
 NEWER = f"3.{sys.version_info.minor + 1}"
