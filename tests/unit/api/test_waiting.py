@@ -164,6 +164,9 @@ def test_an_init_that_takes_long_is_shown_with_its_limit() -> None:
     condition = unmet(nodes=(node(busy={MINE: 2}),), progress=progress)
     assert condition.name == "init"
     assert condition.text == "init() has run for 5 min of at most 4 min in 2 workers"
+    progress.init_limit_s = 1830.0  # more than the job has until its first mini-batch runs
+    sooner = unmet(spec={"first_task_creation_timeout": 600}, nodes=(node(busy={MINE: 2}),), progress=progress)
+    assert sooner.text == "init() has run for 5 min of at most 10 min in 2 workers"
     assert f"job stacks {MINE}" in condition.advice
 
 

@@ -241,7 +241,10 @@ def _init(situation: Situation, _: Person) -> RunCondition | None:
     if not progress.init_since:
         return _met("init", "no worker is in init()")
     lasted = about(situation.now - progress.init_since)
-    limit = f" of at most {about(progress.init_limit_s)}" if progress.init_limit_s else ""
+    limit_s = progress.init_limit_s
+    if not progress.worked_from:  # the job fails with its first worker, however long one may take
+        limit_s = min(limit_s, situation.record.spec.get("first_task_creation_timeout", limit_s))
+    limit = f" of at most {about(limit_s)}" if limit_s else ""
     advice = f"`parallelrun job stacks {situation.job_id}` shows in which line they are"
     text = f"init() has run for {lasted}{limit} in {counted(progress.workers, 'worker')}"
     return _waits("init", text, advice)
