@@ -11,10 +11,9 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from parallelrun_core.spec.expressions import same_name, with_literals, without_absent_parts
+from parallelrun_core.spec.expressions import name_of_target, with_literals, without_absent_parts
 from parallelrun_core.spec.fields import Input, Output, ValueInput
 from parallelrun_core.spec.problems import at
-from parallelrun_core.spec.secrets import reference_to
 from parallelrun_core.spec.shell_words import Variable, path_or_variable, with_values
 
 MAX_SECONDS: Final = 259_200
@@ -97,11 +96,9 @@ def shell_text(
 
     def value_of(kind: str, name: str) -> str | Variable:
         if kind == "secrets":
-            return Variable(reference_to(name, secrets))
+            return Variable(name_of_target(kind, name, secrets))
         named: Mapping[str, object] = inputs if kind == "inputs" else outputs
-        key = same_name(name, named)
-        if key is None:
-            raise ValueError(f"${{{{{kind}.{name}}}}} is not one of the {kind} ({', '.join(named)})")
+        key = name_of_target(kind, name, named)
         if kind == "outputs":
             output_name = outputs[key].path or outputs[key].file_name or key
             return path_or_variable(paths.get(key) or outputs[key].path, f"{_OUTPUT}{key}", output_name)

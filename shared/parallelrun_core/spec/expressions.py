@@ -134,5 +134,17 @@ def same_name(name: str, named: Mapping[str, object]) -> str | None:
     return name if name in named else next((key for key in named if str(key).lower() == name.lower()), None)
 
 
+def name_of_target(kind: str, name: str, named: Mapping[str, object]) -> str:
+    """The key of the input, output or secret that an expression refers to.
+
+    Raises:
+        ValueError: there is none; with those that there are.
+    """
+    key = same_name(name, named)
+    if key is None:
+        raise ValueError(f"${{{{{kind}.{name}}}}} is not one of the {kind} ({', '.join(named) or 'there is none'})")
+    return key
+
+
 def _without_spaces(text: str) -> str:
     return "".join(text.split())

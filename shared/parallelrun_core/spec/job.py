@@ -28,7 +28,7 @@ from parallelrun_core.names.computes import plain_name
 from parallelrun_core.problems import validated
 from parallelrun_core.spec import command as commands
 from parallelrun_core.spec.environment import Environment
-from parallelrun_core.spec.expressions import bound_name
+from parallelrun_core.spec.expressions import bound_name, name_of_target
 from parallelrun_core.spec.fields import (
     AnyInput,
     Budget,
@@ -47,7 +47,7 @@ from parallelrun_core.spec.fields import (
 from parallelrun_core.spec.job_checks import check_consistency, checked_variables, in_order, numbers_as_text
 from parallelrun_core.spec.notify import Notified
 from parallelrun_core.spec.problems import JOB_HINTS, problem_of
-from parallelrun_core.spec.secrets import Secret, named_secrets, reference_to, with_secrets
+from parallelrun_core.spec.secrets import Secret, named_secrets, with_secrets
 from parallelrun_core.spec.user_arguments import user_arguments
 from parallelrun_core.storage.supported import absolute_path, local_path
 
@@ -346,7 +346,7 @@ class JobSpec(Notified, Labels):
             self.inputs,
             self.outputs,
             outputs or {},
-            lambda name: (secrets or {}).get(reference_to(name, self.secrets), ""),
+            lambda name: (secrets or {}).get(name_of_target("secrets", name, self.secrets), ""),
         )
 
     def shell_command(self, outputs: Mapping[str, str] | None = None) -> str:

@@ -145,7 +145,7 @@ def _check_secrets(spec: Job) -> None:
 def _check_append_row_to(spec: Job) -> None:
     key = same_name(spec.append_row_to, spec.outputs)
     if key is None:
-        names = ", ".join(spec.outputs)
+        names = ", ".join(spec.outputs) or "there is none"
         raise at("append_row_to", f"{spec.append_row_to!r} is not one of the outputs ({names})")
     if not spec.writes_rows:
         raise at("append_row_to", "with output_action summary_only there are no rows to write")

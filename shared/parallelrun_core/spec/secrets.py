@@ -10,7 +10,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from parallelrun_core.datastores.definition import OF_DATASTORES
 from parallelrun_core.described import Strict
-from parallelrun_core.spec.expressions import same_name
+from parallelrun_core.spec.expressions import name_of_target
 from parallelrun_core.spec.fields import NAME, STORED
 
 _EXPRESSION: Final = re.compile(r"\$\{\{\s*secrets\s*\.\s*([^}]*?)\s*\}\}", re.IGNORECASE)
@@ -79,22 +79,10 @@ def named_secrets(value: object) -> object:
     return value
 
 
-def reference_to(name: str, secrets: Mapping[str, object]) -> str:
-    """The key of a secret that an expression refers to.
-
-    Raises:
-        ValueError: there is none.
-    """
-    key = same_name(name, secrets)
-    if key is None:
-        raise ValueError(f"${{{{secrets.{name}}}}} is not one of the secrets ({', '.join(secrets)})")
-    return key
-
-
 def with_secrets(text: str, secrets: Mapping[str, object], value_of: Callable[[str], str]) -> str:
     """The value of an environment variable with that of each `${{secrets.NAME}}`; other expressions stay.
 
     Raises:
         ValueError: it refers to a secret that is not there.
     """
-    return _EXPRESSION.sub(lambda found: value_of(reference_to(found[1], secrets)), text)
+    return _EXPRESSION.sub(lambda found: value_of(name_of_target("secrets", found[1], secrets)), text)

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from parallelrun_core.spec.expressions import compact, filled, same_name
+from parallelrun_core.spec.expressions import compact, filled, name_of_target
 from parallelrun_core.spec.fields import Input, Output, ValueInput
 
 _QUOTED_OR_ESCAPED: Final = re.compile(
@@ -58,9 +58,7 @@ def user_arguments(
         if kind == "secrets":
             return value_of_secret(name)
         named: Mapping[str, object] = inputs if kind == "inputs" else outputs
-        key = same_name(name, named)
-        if key is None:
-            raise ValueError(f"${{{{{kind}.{name}}}}} is not one of the {kind} ({', '.join(named)})")
+        key = name_of_target(kind, name, named)
         if kind == "outputs":
             return paths.get(key) or outputs[key].path
         job_input = inputs[key]
