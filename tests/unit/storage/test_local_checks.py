@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from parallelrun_core.storage.interface import Trouble
 from parallelrun_core.storage.local.checks import input_trouble
+from parallelrun_core.storage.local.listing import LocalListing
 from parallelrun_core.storage.stores import storage_of
 from tests.unit.storage.trees import make, pattern_names, trees
 
@@ -168,6 +169,8 @@ def test_a_closed_folder_below_the_input_is_left_to_who_lists_it(folder: Path, b
     try:
         with as_nobody():
             trouble = trouble_with(folder / below)
+            with pytest.raises(PermissionError, match=rf"denied: '{folder}/closed/in'$"):
+                list(LocalListing(str(folder)))
     finally:
         (folder / "closed" / "in").chmod(0o755)
     assert trouble is None

@@ -154,7 +154,7 @@ def opened_folder(folder: bytes, rule: PathRule | None) -> Iterator[tuple[bytes,
         OSError: it can't be opened.
         UnsafePath: the rule refuses it.
     """
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    fd = os.open(os.fsdecode(folder), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)  # errors name it as people do
     try:
         if rule is not None:
             rule.check_opened(fd, folder)
