@@ -13,6 +13,7 @@ use (`invoked`), or writes it into the document:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -29,7 +30,10 @@ from parallelrun_core.azure.scope import PipelineScope
 from parallelrun_core.azure.v2_models import MODEL_TYPES, Count, FileName, Resources, Threshold, V2RetrySettings
 from parallelrun_core.azure.v2_reader import note_compute, note_placing
 from parallelrun_core.azure.v2_step import StepReader
+from parallelrun_core.errors import InvalidInput
+from parallelrun_core.names.assets import UnknownAsset, reference_of
 from parallelrun_core.spec.fields import checked_size
+from parallelrun_core.storage.location import LOCAL, location_of
 
 _ONLINE: Final = ("liveness_probe", "readiness_probe", "instance_type", "request_settings", "scale_settings")
 _DEFAULTS: Final = {"max_concurrency_per_instance": 1, "mini_batch_size": 10}
@@ -95,7 +99,11 @@ def pipeline_of(
     deployment = findings.validate(PipelineDeployment, document, location.pointer)
     if deployment is None or (deployment.component is None) == (deployment.job_definition is None):
         if deployment is not None:
-            findings.wrong(location.at("component"), "set either component or job_definition", "a file, or azureml:…")
+            findings.wrong(
+                location.at("component"),
+                "set either component or job_definition",
+                "a file, or as a component azureml:…",
+            )
         findings.check()
         raise AssertionError
     pipeline: dict[str, Any] = {"component": deployment.component}
@@ -126,7 +134,10 @@ def _job_definition(
 ) -> tuple[dict[str, Any], DocumentLocation]:
     """The pipeline job that a deployment names, and its location: its relative paths start from its own folder."""
     where = location.below("job_definition")
-    if isinstance(value, str):
+    if isinstance(value, str) and location_of(value).kind != LOCAL:
+        message = f"{value!r}: a job that there is can't be deployed"
+        findings.wrong(where.pointer, message, "the file of its pipeline, or the pipeline itself")
+    elif isinstance(value, str):
         beside = Path(location.absolute(value)).parent if location.folder is not None else None
         value = read_file(value, where, findings)
         where = DocumentLocation(where.pointer, beside)
@@ -199,11 +210,14 @@ def _put_script(deployment: DeploymentDocument, location: DocumentLocation, draf
             named = named_code(code.code or "", where.below("code"), findings)
             draft.put("code", named or where.absolute(code.code or "."), where.at("code"))
             draft.put("entry_script", code.scoring_script, where.at("scoring_script"))
-    elif str(_model(deployment).get("type")).lower() == _MLFLOW:
+    elif str(_model(deployment, findings)["type"]).lower() == _MLFLOW:
         draft.put("code", str(_SCORING.parent), where.pointer)
         draft.put("entry_script", _SCORING.name, where.pointer)
         draft.put("append_row_separator", ",", where.pointer)
         findings.note(where.pointer, "an MLflow model without a scoring script: rows of CSV, Parquet and JSON lines")
+        if deployment.environment is None:
+            message = "none is made of the model's conda.yaml: the Python of the node must have mlflow"
+            findings.note(location.at("environment"), f"{message}, or set environment: {{conda_file: …/conda.yaml}}")
     else:
         hint = "code_configuration: {code: ./src, scoring_script: score.py}, or model: {type: mlflow_model, …}"
         findings.wrong(where.pointer, "a deployment needs a scoring script, unless it is of an MLflow model", hint)
@@ -217,12 +231,15 @@ def _put_script(deployment: DeploymentDocument, location: DocumentLocation, draf
     draft.put("environment_variables", variables, location.at("environment_variables"))
 
 
-def _model(deployment: DeploymentDocument) -> dict[str, Any]:
-    """The model as an input: by its path, or by its name."""
+def _model(deployment: DeploymentDocument, findings: Findings) -> dict[str, Any]:
+    """The model as an input: by its path, or by its name, of the type that it was registered with."""
     model = deployment.model if isinstance(deployment.model, dict) else {"path": deployment.model}
     fields = {name: value for name, value in model.items() if name in ("path", "type") and value is not None}
     if model.get("path") is None and model.get("name"):
         fields["path"] = f"azureml:{model['name']}" + (f":{model['version']}" if model.get("version") else "")
+    if "type" not in fields and findings.names is not None and reference_of(str(fields.get("path"))):
+        with suppress(UnknownAsset, InvalidInput):  # told by whoever reads it as an input
+            fields["type"] = findings.names.asset("model", str(fields["path"])).content.get("type") or MODEL_TYPES[0]
     return {"type": MODEL_TYPES[0], **fields}
 
 
@@ -243,7 +260,7 @@ def _put_data(deployment: DeploymentDocument, location: DocumentLocation, draft:
             findings.wrong(where.at(name), f"{MODEL!r} is the deployment's own model", f"call the data {DATA!r}")
     inputs = dict(data)
     if deployment.model is not None:
-        fields = _model(deployment)
+        fields = _model(deployment, findings)
         inputs |= {
             name: each for name, each in bindings.pipeline_inputs({MODEL: fields}, location, findings).items() if each
         }

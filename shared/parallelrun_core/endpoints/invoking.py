@@ -7,10 +7,13 @@ from typing import Any, Final
 
 from pydantic import Field
 
+from parallelrun_core.azure.findings import DocumentLocation, Findings
 from parallelrun_core.azure.invocation import DATA, MODEL, SAME_IN_SPEC
+from parallelrun_core.azure.named import named_input
 from parallelrun_core.described import Strict
 from parallelrun_core.endpoints.records import PLACE, Deployment
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.names.assets import Names
 from parallelrun_core.problems import Problems, validated
 from parallelrun_core.spec.pipeline_steps import later_path
 from parallelrun_core.spec.problems import problem_of
@@ -76,14 +79,19 @@ def read_invocation(document: object) -> Invocation:
     return invocation
 
 
-def job_document(deployment: Deployment, invocation: Invocation) -> dict[str, Any]:
+def job_document(deployment: Deployment, invocation: Invocation, *, names: Names | None = None) -> dict[str, Any]:
     """The document of the job that an invocation makes.
+
+    Args:
+        names: where names of assets and of datastores are looked up for a pipeline. Those of a model stay names.
 
     Raises:
         InvalidInput: with one problem for each thing that this deployment can't take.
     """
     document = (
-        _of_pipeline(deployment, invocation) if deployment.type == "pipeline" else _of_model(deployment, invocation)
+        _of_pipeline(deployment, invocation, Findings(names=names))
+        if deployment.type == "pipeline"
+        else _of_model(deployment, invocation)
     )
     if invocation.job_name:
         document["name"] = invocation.job_name
@@ -131,8 +139,7 @@ def _place_of_rows(invocation: Invocation) -> tuple[str, str]:
     return invocation.output_path or folder, invocation.output_file_name or file_name
 
 
-def _of_pipeline(deployment: Deployment, invocation: Invocation) -> dict[str, Any]:
-    problems = Problems()
+def _of_pipeline(deployment: Deployment, invocation: Invocation, problems: Findings) -> dict[str, Any]:
     for name in sorted(invocation.model_fields_set - _OF_BOTH):
         problems.wrong(f"/{name}", "this has no meaning for a deployment of a pipeline", "its steps have settings")
     inputs = invocation.inputs
@@ -154,17 +161,25 @@ def _of_pipeline(deployment: Deployment, invocation: Invocation) -> dict[str, An
             problems.wrong(f"/inputs/{name}", f"must be of type {slot.type}")
         else:
             if slot.is_data:
-                texts[later_path(PLACE.format(name))] = str(value)
+                value = _location(str(value), slot.type, DocumentLocation(f"/inputs/{name}", None), problems)
+                texts[later_path(PLACE.format(name))] = value
             texts[PLACE.format(name)] = str(value)
     outputs = dict(deployment.job.get("outputs", {}))
     for name, value in invocation.outputs.items():
         if name not in outputs:
             problems.wrong(f"/outputs/{name}", "the pipeline has no such output", ", ".join(outputs) or "it has none")
         else:
-            outputs[name] = {**outputs[name], "path": _as_input(value).get("path")}
+            place = problems.place(str(_as_input(value).get("path")), f"/outputs/{name}", is_output=True)
+            outputs[name] = {**outputs[name], "path": place}
     problems.check()
     filled: dict[str, Any] = _filled({**deployment.job, "outputs": outputs}, texts)
     return filled
+
+
+def _location(text: str, kind: str, location: DocumentLocation, findings: Findings) -> str:
+    """The location that a name of an asset or a place in a datastore stands for."""
+    text = findings.place(text, location.pointer)
+    return str((named_input(text, kind, location, findings) or {"path": text}).get("path"))
 
 
 def _single(invocation: Invocation) -> dict[str, Any]:

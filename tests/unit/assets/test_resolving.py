@@ -60,6 +60,10 @@ def test_names_stand_for_what_the_catalog_has_and_the_job_keeps_their_versions(c
     assert reading.job.environment.name == "sk:2"
     assert reading.job.environment.python == "3.11"
     assert "the environment is azureml:sk:2" in " ".join(map(str, reading.notes))
+    deployment = {"endpoint_name": "e", "model": "azureml:credit@latest", "inputs": {"data": "azureml:images:1"}}
+    scored = read_job(deployment, names=names_in(catalog, Site))  # a registered type needs no scoring script
+    assert scored.job.inputs["model"] == Input(path="/models/credit", asset="azureml:credit:3", model="mlflow_model")
+    assert "must have mlflow" in " ".join(map(str, scored.notes))
 
 
 def test_a_registered_component_runs_in_a_pipeline(catalog: Catalog) -> None:

@@ -47,7 +47,7 @@ def test_a_deployment_of_a_model() -> None:
 
 def test_a_deployment_of_a_pipeline() -> None:
     component = f"{WS}/components/c/versions/1"
-    settings = {"default_compute": "cpu", "ComponentDeployment.Settings.continue_on_step_failure": False}
+    settings = {"default_compute": "cpu", "ComponentDeployment.Settings.continue_on_step_failure": "False", "x": "y"}
 
     document = deployment_document(
         {"deploymentConfiguration": {"componentId": {"assetId": component}, "settings": settings}}
@@ -57,7 +57,7 @@ def test_a_deployment_of_a_pipeline() -> None:
         "description": "",
         "type": "pipeline",
         "component": f"azureml:{component}",
-        "settings": {"default_compute": "cpu"},
+        "settings": {"default_compute": "cpu", "continue_on_step_failure": False},
     }
 
 

@@ -155,6 +155,6 @@ def test_a_deployment_of_a_pipeline_is_that_pipeline(where: str, in_a_file: bool
 
 
 def test_a_deployment_of_a_pipeline_needs_its_steps() -> None:
-    assert (
-        "set either component or job_definition" in problems({"type": "pipeline", "endpoint_name": "x"})["/component"]
-    )
+    deployment = {"type": "pipeline", "endpoint_name": "x"}
+    assert "set either component or job_definition" in problems(deployment)["/component"]
+    assert "can't be deployed" in problems(deployment | {"job_definition": "azureml:some_job"})["/job_definition"]

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from parallelrun_core.assets.catalog import Catalog
+from parallelrun_core.assets.resolving import names_in
+from parallelrun_core.assets.site import Site
 from parallelrun_core.endpoints.invoking import job_document, read_invocation
 from parallelrun_core.endpoints.records import Deployment, Slot
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.names.assets import Names
 
 MODEL = {"entry_script": "main.py", "inputs": {"data": {"path": "later"}, "model": {"path": "/m"}}, "run_max_try": 4}
 LATER = "/.parallelrun-later/__parallelrun_input_images__"
@@ -29,8 +34,8 @@ def of_pipeline() -> Deployment:
     return deployment(type="pipeline", job=PIPELINE, slots=slots)
 
 
-def made(of: Deployment, **given: Any) -> dict[str, Any]:
-    return job_document(of, read_invocation(given))
+def made(of: Deployment, names: Names | None = None, **given: Any) -> dict[str, Any]:
+    return job_document(of, read_invocation(given), names=names)
 
 
 @pytest.mark.parametrize(
@@ -58,12 +63,21 @@ def test_retries_are_counted_as_in_a_deployment_and_tags_added_to_its_own() -> N
     assert made(deployment(), input="/a", retry_settings={"max_retries": 0})["run_max_try"] == 1
 
 
-def test_a_pipeline_gets_data_and_texts_where_they_are_used() -> None:
+def test_a_pipeline_gets_data_and_texts_where_they_are_used(tmp_path: Path) -> None:
     document = made(of_pipeline(), inputs={"images": "/a", "word": "there"}, outputs={"scores": "/out"})
 
     assert document["steps"]["a"]["job"] == {"inputs": {"images": {"path": "/a"}}, "command": "echo there"}
     assert document["outputs"]["scores"] == {"of": {"step": "a", "output": "x"}, "path": "/out"}
     assert made(of_pipeline(), input="/b")["steps"]["a"]["job"]["command"] == "echo hello"
+    catalog, site = Catalog(tmp_path), Site(datastores={"blobs": "/blobs"})
+    catalog.add("data", "images", {"type": "uri_folder", "path": "/images"}, version="1")
+    names, place = names_in(catalog, lambda: site), "azureml://datastores/blobs/paths/x"
+    for images, path in (("azureml:images@latest", "/images"), (place, "/blobs/x")):
+        document = made(of_pipeline(), names, input=images, outputs={"scores": place})
+        assert document["steps"]["a"]["job"]["inputs"] == {"images": {"path": path}}
+        assert document["outputs"]["scores"]["path"] == "/blobs/x"
+    with pytest.raises(InvalidInput, match=r"/inputs/images.*no data of this name"):
+        made(of_pipeline(), names, input="azureml:pictures:1")
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,9 @@ from parallelrun_core.errors import InvalidInput
 _ACTIONS: Final = {"appendrow": "append_row", "summaryonly": "summary_only"}
 _SETTINGS: Final = (*SAME_IN_SPEC, "output_file_name", "environment_variables")
 """What a deployment has, and an invocation in its place; the client writes `outputFileName`."""
+_OF_PIPELINES: Final = ("default_compute", "default_datastore", "continue_on_step_failure", "force_rerun")
+"""The settings of a deployment of a pipeline, all of which the client sends as texts."""
+_TRUTHS: Final = {"true": True, "false": False}
 _READERS: Final[Mapping[str, Callable[[str], str]]] = {
     "output_action": lambda action: _ACTIONS.get(action.lower(), action),
     "logging_level": str.upper,
@@ -36,10 +39,11 @@ def deployment_document(sent: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(configured, Mapping):
         component = configured.get("componentId")
         asset = component.get("assetId") if isinstance(component, Mapping) else component
+        sent_settings = {key.rpartition(".")[2]: value for key, value in (configured.get("settings") or {}).items()}
         settings = {
-            key.rpartition(".")[2]: value
-            for key, value in (configured.get("settings") or {}).items()
-            if value is not None and key.rpartition(".")[2] in ("default_compute", "default_datastore")
+            name: _TRUTHS.get(str(value).lower(), value)
+            for name in _OF_PIPELINES
+            if (value := sent_settings.get(name)) not in (None, "")
         }
         return {**common, "type": "pipeline", "component": reference_of(asset), "settings": settings}
     code, model = sent.get("codeConfiguration"), sent.get("model")

@@ -184,7 +184,7 @@ class EndpointService:
             todo = f"it has {listed}" if listed else "make one: `parallelrun batch-deployment create --set-default`"
             raise InvalidInput.at("/deployment_name", message, todo)
         deployment = self._store.deployment(name, called)
-        reading = read_job(job_document(deployment, invocation), names=self._names)
+        reading = read_job(job_document(deployment, invocation, names=self._names), names=self._names)
         origin = Note("", origin_note(name, called))
         notes = (*(Note("", note) for note in deployment.notes), *reading.notes, origin)
         request_text = json.dumps(["invoke", name, document], sort_keys=True, default=str)
