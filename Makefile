@@ -32,6 +32,7 @@ endif
 #   azure-client-*  Azure ML's own client, in releases of several years
 #   browser         drives a browser in the tests of the web page
 #   chart           Helm, and the schemas of Kubernetes
+#   conda-names     the names that packages of conda have on PyPI: a table, and nothing that runs
 #   docs            builds the site of the documentation
 #   fuzz            looks for inputs that parsers can't take; empty where there is no Atheris for the machine
 #   mlflow          MLflow's own client, with which a test's job logs
@@ -41,6 +42,7 @@ ENVIRONMENTS := .environments
 AUDIT := $(ENVIRONMENTS)/audit
 BROWSER := $(ENVIRONMENTS)/browser
 CHART := $(ENVIRONMENTS)/chart
+CONDA_NAMES := $(ENVIRONMENTS)/conda-names
 DOCS := $(ENVIRONMENTS)/docs
 FUZZ := $(ENVIRONMENTS)/fuzz
 MLFLOW := $(ENVIRONMENTS)/mlflow
@@ -99,8 +101,11 @@ $(TOOLS_READY): requirements/dev.txt | $(READY)
 $(ENVIRONMENTS)/%/ready: requirements/%.txt | $(READY)
 	@echo "Setting up $(@D) (some seconds the first time)"
 	@rm -f $@
-	@$(INSTALL) $(@D) --require-hashes -r $<
+	@$(INSTALL) $(@D) $(ONLY) --require-hashes -r $<
 	@touch $@
+
+# Of this one only a file with data is read.
+$(CONDA_NAMES)/ready: ONLY := --no-deps
 
 # Each of them takes one core, or waits for the network: as many at once as `-j` says.
 .PHONY: environments
@@ -319,6 +324,8 @@ lock: $(READY) ## Lock the newest versions that fit together, in requirements/
 	done
 	@$(UV_COMPILE) --constraint requirements/dev.txt requirements/audit.in --output-file requirements/audit.txt >/dev/null
 	@$(UV_COMPILE) --constraint requirements/dev.txt requirements/chart.in --output-file requirements/chart.txt >/dev/null
+	@$(UV_COMPILE) --upgrade --no-deps requirements/conda-names.in --output-file requirements/conda-names.txt >/dev/null
+	@$(MAKE) --no-print-directory conda-names
 	@$(UV_COMPILE) --constraint requirements/dev.txt --constraint requirements/audit.txt requirements/docs.in --output-file requirements/docs.txt >/dev/null
 	@$(UV_COMPILE) --upgrade requirements/fuzz.in --output-file requirements/fuzz.txt >/dev/null
 	@$(UV_COMPILE) --constraint requirements/dev.txt requirements/mlflow.in --output-file requirements/mlflow.txt >/dev/null
@@ -327,6 +334,10 @@ lock: $(READY) ## Lock the newest versions that fit together, in requirements/
 	@cd $(STUDIO) && npm update --package-lock-only --ignore-scripts --omit-lockfile-registry-resolved --silent
 	@cd requirements/azurite && npm update --package-lock-only --ignore-scripts --omit-lockfile-registry-resolved --silent
 	@$(UV_COMPILE) --upgrade requirements/rivals.in --output-file requirements/rivals.txt >/dev/null
+
+.PHONY: conda-names
+conda-names: $(CONDA_NAMES)/ready ## Write the names that packages of conda have on PyPI, from the locked conda-pypi
+	@$(CONDA_NAMES)/bin/python -m supply_chain.conda_names shared/parallelrun_core/spec
 
 .PHONY: lock-images
 lock-images: ## Pin the images that others have made to their present digests (needs docker and a registry)

@@ -1,7 +1,8 @@
 """Conda environments as requirements with packages of PyPI that are equivalent.
 
-That approximates what conda would install: no package of conda's is. What differs by name is in `conda_packages.toml`;
-every other package is taken to have the same name on PyPI.
+That approximates what conda would install: no package of conda's is. Most names that differ are in
+`conda_pypi_names.toml`, which `make conda-names` writes from the table that conda's own developers keep; what that one
+doesn't know is in `conda_packages.toml`. Every other package is taken to have the same name on PyPI.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -19,6 +21,8 @@ from parallelrun_core.spec.requirements import index_option, parse_requirement, 
 _PACKAGE: Final = re.compile(r"(?:[\w.\-/]+::)?(?P<name>\w[\w.\-]*)\s*(?P<version>[^\w\s\[].*)?")
 _SPACED: Final = re.compile(r"(?P<package>\S*\w)\s+(?P<version>[0-9][\w.+!]*)(?P<star>\*?)(?:\s+[\w.*]+)?")
 """A package with its version, and perhaps a build, after spaces: `numpy 1.26`, which is `numpy==1.26`."""
+_BRACKETS: Final = re.compile(r"\[(?=[vb])(?:version=(['\"])([<>=!~][^'\"]*)\1)?,?(?:build=[^,\[\]]+)?\]$")
+"""A range, and perhaps a build, as `conda env export --from-history` writes them: `numpy[version='>=1.26,<2']`."""
 _COMPARISON: Final = re.compile(r"(==|>=|<=|!=|~=|>|<|=)\s*([0-9]\w*(?:[.+!]\w+)*)((?:\.?\*)?)")
 _BUILD: Final = re.compile(r"(?<=[\w.*])=[^=,<>!~|]+$")
 """The third part of name=version=build, which names a file of conda's."""
@@ -26,8 +30,7 @@ _ANY_VERSION: Final = frozenset({"*", "=*", "==*"})
 OLDEST_MINOR: Final = 8
 """The workers need Python 3.8 or newer."""
 _PYTHON: Final = re.compile(r"[0-9]+(\.[0-9]+){0,2}")
-VARIABLE: Final = re.compile(r"\$\{\w+\}")
-"""What installers replace by the value of an environment variable, which may be a password."""
+_NAMES_SHOWN: Final = 5
 
 
 def python_of(conda: Mapping[str, Any]) -> str:
@@ -38,8 +41,8 @@ def python_of(conda: Mapping[str, Any]) -> str:
     """
     for entry in _entries(conda):
         package = _package(entry) if isinstance(entry, str) else None
-        if package is not None and package[0] == "python":
-            version = _version(*package)
+        if package is not None and package.name == "python":
+            version = _specifier(package)
             plain = version.removeprefix("==").removesuffix(".*")
             return plain if _PYTHON.fullmatch(plain) else version
     return ""
@@ -69,17 +72,27 @@ def requirements_of(conda: Mapping[str, Any]) -> list[str]:
     what was read (`requirements.py`).
 
     Raises:
-        ValueError: a package is not on PyPI, or an entry can't be read.
+        ValueError: packages are not on PyPI, or an entry can't be read.
     """
+    table = _packages()
     lines: list[str] = []
+    only_conda: list[_Package] = []
     for entry in _entries(conda):
         match entry:
             case str():
-                lines += _requirement(entry)
+                package = _package(entry)
+                if package is None:
+                    raise ValueError(f"{entry!r} is not a package of conda that can be read; {_how_to_write(entry)}")
+                if table.is_only_in_conda(package.name):
+                    only_conda.append(package)
+                elif package.name not in table.not_needed:
+                    lines.append(table.requirement(package))
             case {"pip": list() as requirements} if len(entry) == 1:
                 lines += (parse_requirement(line).text for line in requirement_lines(requirements))
             case _:
                 raise ValueError(f"{entry!r} is neither a package nor a list of requirements for pip")
+    if only_conda:
+        raise ValueError(_why_refused(only_conda))
     return lines
 
 
@@ -117,71 +130,92 @@ def _entries(conda: Mapping[str, Any]) -> Iterator[Any]:
     yield from dependencies
 
 
-def _package(entry: str) -> tuple[str, str] | None:
-    """The name and the version of a conda package, as written; None: it is none."""
-    text = entry.strip()
+class _Package(NamedTuple):
+    """A package of conda as an entry names it."""
+
+    name: str
+    version: str
+    """The comparisons as they are written; empty if any version will do."""
+
+
+def _package(entry: str) -> _Package | None:
+    """The package that an entry names; None: it names none."""
+    text = _BRACKETS.sub(r"\2", entry.strip())
     if spaced := _SPACED.fullmatch(text):
         version = spaced["version"]
         text = spaced["package"] + (f"={version.rstrip('.')}" if spaced["star"] else f"=={version}")
     match = None if "://" in text else _PACKAGE.fullmatch(text)
-    return (match["name"].lower(), (match["version"] or "").strip()) if match else None
+    return _Package(match["name"].lower(), (match["version"] or "").strip()) if match else None
 
 
-def _requirement(entry: str) -> list[str]:
-    """The line of a requirements file that stands for a conda package; none for what no environment needs."""
-    package = _package(entry)
-    if package is None:
-        hint = "what only pip reads, as a URL, belongs under pip:"
-        if "[" in entry:
-            hint = "write a version without brackets, as in numpy>=1.26, and what has extras under pip:"
-        elif "|" in entry:
-            hint = "pip knows no alternatives (|): write one range, as in numpy>=1.2,<1.4"
-        raise ValueError(f"{entry!r} is not a package of conda that can be read; {hint}")
-    name, version = package
-    table = _packages()
-    if name in table.not_needed or name == "python":
-        return []
-    if table.is_of_conda_only(name):
-        raise ValueError(
-            f"the conda package {name!r} is not on PyPI; the environment is built with packages from there only: if "
-            "one of them does the same, put it under pip:"
+def _how_to_write(entry: str) -> str:
+    if "[" in entry:
+        return "write a version without brackets, as in numpy>=1.26, and what has extras under pip:"
+    if "|" in entry:
+        return "pip knows no alternatives (|): write one range, as in numpy>=1.2,<1.4"
+    return "what only pip reads, as a URL, belongs under pip:"
+
+
+def _why_refused(only_conda: list[_Package]) -> str:
+    names = ", ".join(repr(package.name) for package in only_conda[:_NAMES_SHOWN])
+    others = len(only_conda) - _NAMES_SHOWN
+    if others > 0:
+        names += f" and {others} more"
+    subject = f"the conda package {names} is" if len(only_conda) == 1 else f"the conda packages {names} are"
+    advice = "if one of PyPI's does the same, put it under pip:"
+    if others > 0 or any(package.name.startswith("_") or _BUILD.search(package.version) for package in only_conda):
+        advice = (
+            "write the file with `conda env export --from-history`, without what conda itself has added, and copy the "
+            f"part pip: into it; {advice}"
         )
-    return [parse_requirement(table.pypi_names.get(name, name) + _version(name, version)).text]
+    return f"{subject} not on PyPI; the environment is built with packages from there only: {advice}"
 
 
 class _Packages(NamedTuple):
-    """Names of packages that differ between conda and PyPI."""
+    """The two tables of what differs between conda and PyPI."""
 
     not_needed: frozenset[str]
-    only_conda: frozenset[str]
-    only_conda_prefixes: tuple[str, ...]
-    on_pypi_despite_prefix: frozenset[str]
+    only_conda: tuple[str, ...]
+    """Names, or forms of names with `*`; one of `pypi_names` is on PyPI nevertheless."""
+    finer_on_pypi: frozenset[str]
     pypi_names: Mapping[str, str]
 
-    def is_of_conda_only(self, name: str) -> bool:
-        has_prefix = name.startswith(self.only_conda_prefixes) and name not in self.on_pypi_despite_prefix
-        return name in self.only_conda or has_prefix
+    def is_only_in_conda(self, name: str) -> bool:
+        if name in self.pypi_names or name in self.not_needed:
+            return False
+        return any(fnmatchcase(name, form) for form in self.only_conda)
+
+    def requirement(self, package: _Package) -> str:
+        """The line of a requirements file that stands for a package."""
+        name = self.pypi_names.get(package.name, package.name)
+        return parse_requirement(name + _specifier(package, is_finer=name in self.finer_on_pypi)).text
 
 
 @cache
 def _packages() -> _Packages:
-    table = tomllib.loads(Path(__file__).with_name("conda_packages.toml").read_text(encoding="utf-8"))
+    packages, pypi_names = (
+        tomllib.loads(Path(__file__).with_name(file).read_text(encoding="utf-8"))
+        for file in ("conda_packages.toml", "conda_pypi_names.toml")
+    )
     return _Packages(
-        not_needed=frozenset(table["not_needed"]),
-        only_conda=frozenset(table["only_conda"]),
-        only_conda_prefixes=tuple(table["only_conda_prefixes"]),
-        on_pypi_despite_prefix=frozenset(table["on_pypi_despite_prefix"]),
-        pypi_names=table["pypi_names"],
+        not_needed=frozenset(packages["not_needed"]),
+        only_conda=tuple(packages["only_conda"]),
+        finer_on_pypi=frozenset(packages["finer_on_pypi"]),
+        pypi_names=pypi_names | packages["pypi_names"],
     )
 
 
-def _version(name: str, text: str) -> str:
-    """Conda's versions in pip's form: a single `=` stands for any version with this prefix, and with a build, as
+def _specifier(package: _Package, *, is_finer: bool = False) -> str:
+    """The version in pip's form: a single `=` stands for any version with this prefix, and with a build, as
     `conda env export` writes it, for this one; empty if any will do.
+
+    Args:
+        is_finer: PyPI numbers what is one release in conda with one part more.
 
     Raises:
         ValueError: a part of it can't be read, or pip has no form for it.
     """
+    name, text = package
     if not text:
         return ""
     if "|" in text:
@@ -197,10 +231,9 @@ def _version(name: str, text: str) -> str:
             hint = "write comparisons with commas between them, as in >=1.2,<1.4"
             raise ValueError(f"the version {text!r} of {name!r} can't be read: {part.strip()!r}; {hint}")
         sign, version, star = match.groups()
-        if sign == "=":
-            is_prefix = star or (without_build == text and version.replace(".", "").isdigit())
-            sign, star = "==", ".*" if is_prefix else ""  # pip knows no prefixes such as 2.0a0
-        elif sign[0] in "<>~":
-            star = ""  # to conda, `>=1.2.*` is `>=1.2`
-        comparisons.append(f"{sign}{version}{'.*' if star else ''}")
+        can_be_prefix = version.replace(".", "").isdigit()  # pip knows no prefixes such as 2.0a0
+        is_prefix = can_be_prefix and (is_finer or (sign == "=" and without_build == text))
+        if sign[0] in "<>~":
+            star, is_prefix = "", False  # to conda, `>=1.2.*` is `>=1.2`
+        comparisons.append(f"{'==' if sign == '=' else sign}{version}{'.*' if star or is_prefix else ''}")
     return ",".join(comparisons)

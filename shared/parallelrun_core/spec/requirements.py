@@ -43,6 +43,8 @@ INDEX_OPTIONS: Final = {
     "--find-links": "find_links", "-f": "find_links", "--pre": "prereleases",
 }  # fmt: skip
 """Options of a requirements file, and the fields of an environment that stand for them."""
+VARIABLE: Final = re.compile(r"\$\{\w+\}")
+"""What installers replace by the value of an environment variable, which may be a password."""
 _ADVICE: Final = "name the package, as in six>=1.16"
 
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.intake.reading import read_job
-from parallelrun_core.spec.conda import python_of, requirements_of
 from tests.conformance.documents import COMPONENT, CONFIG, PIPELINE, changed
 
 STEP_WITH_COMPONENT = changed(PIPELINE, **{"jobs.score": {
@@ -114,83 +113,6 @@ def test_any_document_is_a_job_or_is_told_what_is_wrong(document: dict[str, Any]
     except InvalidInput as error:
         found = error.problems or (Problem(pointer="?", message="no problem is told"),)
     assert all(problem.pointer == "" or problem.pointer.startswith("/") for problem in found), found
-
-
-@pytest.mark.parametrize(
-    "entry, lines",
-    [
-        ("pandas", ["pandas"]),
-        ("pandas=2.1", ["pandas==2.1.*"]),
-        ("pandas=2.1.*", ["pandas==2.1.*"]),
-        ("pandas==2.1.0", ["pandas==2.1.0"]),
-        ("pandas>=2.1,<3", ["pandas<3,>=2.1"]),
-        ("pandas =2.1.0rc1", ["pandas==2.1.0rc1"]),
-        ("conda-forge::pandas=2.1.4=py311_0", ["pandas==2.1.4"]),
-        ("pandas==2.1.0=py311_0", ["pandas==2.1.0"]),
-        ("pandas=2.1.*,>=2.1.3,!=2.1.4*,~=2.1.*", ["pandas!=2.1.4.*,==2.1.*,>=2.1.3,~=2.1"]),
-        ("pandas=*", ["pandas"]),
-        ("pandas *", ["pandas"]),
-        ("pandas=*=py311_0", ["pandas"]),
-        ("cuda-python", ["cuda-python"]),
-        ("pytorch-gpu", ["torch"]),
-        ("blas=1.0=mkl", []),
-        ("pip=23", []),
-        ("python=3.11", []),
-        ({"pip": ["six>=1", "x # why"]}, ["six>=1", "x"]),
-        ({"pip": ["Six==1.16.0 \\", "  --hash=sha256:" + "0" * 64]}, ["six==1.16.0 --hash=sha256:" + "0" * 64]),
-    ],
-)  # fmt: skip
-def test_packages_of_conda_are_requirements(entry: object, lines: list[str]) -> None:
-    assert requirements_of({"dependencies": [entry]}) == lines
-
-
-@pytest.mark.parametrize(
-    "entry, why",
-    [
-        ("cudatoolkit=11", "not on PyPI"),
-        ("graphviz=12", "not on PyPI"),
-        ("conda-forge::_libgcc_mutex=0.1=main", "not on PyPI"),
-        ("r-base", "not on PyPI"),
-        ("gcc_linux-64", "not on PyPI"),
-        ("pandas 2.1|2.3", "alternatives.*write one range"),
-        ("pandas>=2.1,<2.3|>=3", "alternatives.*write one range"),
-        ("pandas>=2.1,foo", "can't be read: 'foo'"),
-        ("pandas>=2.1,", "can't be read: ''"),
-        ("pandas=2.1.=3.", "can't be read"),
-        ("pandas===2.1", "can't be read"),
-        ("a b", "not a package"),
-        (7, "neither"),
-        ({"pip": "six"}, "neither"),
-        ({"pip": ["-r other.txt"]}, "other files"),
-        ({"pip": ["-e ."]}, "other files"),
-        ({"pip": ["./folder"]}, "folder"),
-        ({"pip": ["x @ https://user:secret@example.org/x.whl"]}, "password"),
-        ({"pip": [""]}, "not a requirement"),
-    ],
-)
-def test_what_cannot_be_installed_is_told_by_its_name(entry: object, why: str) -> None:
-    with pytest.raises(ValueError, match=why) as caught:
-        requirements_of({"dependencies": [entry]})
-    assert "secret" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "entry, version",
-    [
-        ("python=3.11", "3.11"),
-        ("python==3.12.1", "3.12.1"),
-        ("python>=3.11,<3.13", ">=3.11,<3.13"),
-        ("python", ""),
-        ("python=*", ""),
-    ],
-)
-def test_the_version_of_python_is_found(entry: str, version: str) -> None:
-    assert python_of({"dependencies": ["six", entry]}) == version
-
-
-def test_a_version_of_python_that_says_alternatives_is_refused() -> None:
-    with pytest.raises(ValueError, match="alternatives"):
-        python_of({"dependencies": ["python=3.11|3.12"]})
 
 
 STEP = {"type": "parallel", "inputs": {}, "task": {"type": "run_function"}}

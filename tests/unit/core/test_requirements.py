@@ -13,7 +13,6 @@ from parallelrun_agent.environments.recipe import recipes_of
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.intake.prepared import named
 from parallelrun_core.spec import Environment
-from parallelrun_core.spec.conda import python_of, requirements_of
 from parallelrun_core.spec.requirements import checked_index_url, parse_requirement
 from parallelrun_core.storage.path_rule import Places
 
@@ -62,31 +61,6 @@ def test_requirement_that_is_taken_has_a_place_for_all_that_is_written(line: str
     assert WRITTEN.fullmatch(text), text
     assert set(text) <= set(string.printable) - set("\r\n\t\v\f")
     assert parse_requirement(text).text == text
-
-
-@pytest.mark.parametrize(
-    "entry, line",
-    [
-        ("numpy 1.26", "numpy==1.26"), ("numpy  1.26.4 py311h64a7726_0", "numpy==1.26.4"),
-        ("numpy 1.26.*", "numpy==1.26.*"), ("conda-forge::numpy 1.26*", "numpy==1.26.*"),
-        ("numpy >=1.26", "numpy>=1.26"), ("numpy=1.26", "numpy==1.26.*"), ("numpy", "numpy"),
-    ],
-)  # fmt: skip
-def test_package_of_conda_may_have_its_version_after_a_space(entry: str, line: str) -> None:
-    assert requirements_of({"dependencies": ["python 3.11", entry]}) == [line]
-    assert python_of({"dependencies": ["python 3.11", entry]}) == "3.11"
-
-
-@pytest.mark.parametrize(
-    "entry, told",
-    [
-        ("numpy[version='>=1.26']", "without brackets, as in numpy>=1.26"),
-        ("git+https://h.example/x", "belongs under pip:"), ("cudatoolkit 11.8", "put it under pip:"),
-    ],
-)  # fmt: skip
-def test_package_of_conda_that_is_refused_says_what_to_write(entry: str, told: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(told)):
-        requirements_of({"dependencies": [entry]})
 
 
 def test_requirement_options_become_fields_of_the_environment() -> None:

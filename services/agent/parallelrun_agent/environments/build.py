@@ -33,8 +33,7 @@ from typing import Any, Final
 from parallelrun_agent.environments.cache import is_ready
 from parallelrun_agent.environments.git_hosts import git_variables
 from parallelrun_core.service.children import WITH_USER, with_credentials
-from parallelrun_core.spec.conda import VARIABLE
-from parallelrun_core.spec.requirements import host_of
+from parallelrun_core.spec.requirements import VARIABLE, host_of
 
 _FROM_PIP: Final = {
     "index-url": "UV_DEFAULT_INDEX",
