@@ -205,7 +205,11 @@ class _LocalRun:
         self._folder = self._places.folder
         self._keep = options.keep
         self._limits = [limit_of(each) for each in options.limits]
-        self._resume_hint = f"to run only the rest, into another folder, add {resume_option(self._folder.folder)}"
+        is_job = isinstance(self._places, RunPlaces)
+        rest = (
+            "the rest" if is_job else "steps that have not completed, or have another code folder, settings or inputs"
+        )
+        self._resume_hint = f"to run only {rest}, into another folder, add {resume_option(self._folder.folder)}"
         self._display = display
         self._notes = [*map(str, reading.notes)]
         self._interrupt: KeyboardInterrupt | None = None
@@ -214,7 +218,7 @@ class _LocalRun:
             self._folder.home,
             nodes=options.nodes,
             processes=options.processes or _processes(self._places.spec),
-            jobs=1 if isinstance(self._places, RunPlaces) else _STEPS_AT_ONCE,
+            jobs=1 if is_job else _STEPS_AT_ONCE,
             may_forget=True,  # the folder of its only job is enough to go on
             assets=_own_assets(),
             preload=preload_of(self._places.spec) if options.nodes == 1 else (),

@@ -199,7 +199,8 @@ def test_another_run_reuses_what_is_equal_and_runs_changed_code(
     (file.parent / "shout" / "shout.py").write_text(SHOUT.replace('"bad" in', '"!" in'))
     first = tmp_path / "first"
     assert main(["run", str(file), "--output", str(first)]) == 3
-    assert f"add --resume-from {first}" in capsys.readouterr().err
+    hint = "to run only steps that have not completed, or have another code folder, settings or inputs, into another"
+    assert f"{hint} folder, add --resume-from {first}" in capsys.readouterr().err
     assert main(["run", str(file), "--output", str(first)]) == 1
     assert "holds 1 step that an earlier run has finished" in capsys.readouterr().err
 
