@@ -31,6 +31,7 @@ def findings_of(case: Case) -> Iterator[AdviceFinding]:
         ],
         change=Change(
             text=f"Raise the limit {limit}, if the service allows it, or make fewer calls: several items in one, or "
-            "none for what is remembered. Fewer workers, or fewer nodes, would take as long."
+            "none for what is remembered. If the service has refused calls (429), fewer begin for minutes than the "
+            "limit says. Fewer workers, or fewer nodes, would take as long."
         ),
     )
