@@ -115,6 +115,7 @@ def test_credentials_of_a_datastore_go_before_those_of_the_environment(
 ) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
         monkeypatch.setenv(name, "of-somebody-else")
+    monkeypatch.setenv("AWS_SKIP_SIGNATURE", "yes")
     node.define(prefix=bucket.prefix)
     bucket.put("a.txt")
     assert listed(URL) == [f"{URL}/a.txt"]
@@ -155,10 +156,18 @@ def test_a_secret_that_was_changed_on_the_node_is_used_by_the_next_request(node:
 
 
 @pytest.mark.parametrize("server", [Moto], indirect=True)
-def test_anonymous_access_needs_no_credentials_and_sends_none(node: Node, bucket: Bucket) -> None:
+def test_anonymous_access_needs_no_credentials_and_sends_none(
+    node: Node, bucket: Bucket, server: ObjectServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     node.define(prefix=bucket.prefix, anonymous=True, credentials=None)
     bucket.put("a.txt")
     assert listed(URL) == [f"{URL}/a.txt"]
+    monkeypatch.setenv("AWS_SKIP_SIGNATURE", "yes")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+    node.define(prefix=bucket.prefix, credentials=None)
+    written(f"{URL}/b.txt", b"of a datastore")
+    written(bucket.url("c.txt"), b"of a bucket")
+    assert listed(bucket.url()) == [bucket.url(f"{name}.txt") for name in "abc"]
 
 
 @pytest.mark.parametrize("server", [Moto], indirect=True)

@@ -56,7 +56,7 @@ def made(datastore_with_credentials: Known, options: ClientConfig, retries: Retr
         "prefix": datastore.prefix or None,
         "client_options": options,
         "retry_config": retries,
-        **({"skip_signature": True} if datastore.anonymous else {}),
+        **({"skip_signature": datastore.anonymous} if datastore.anonymous or credentials is not None else {}),
     }
     if isinstance(datastore, S3Datastore):
         return _s3(datastore, credentials, common)

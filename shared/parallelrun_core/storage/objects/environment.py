@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _BY_THE_LIBRARY: Final = (
     "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
 )  # fmt: skip
+_YES: Final = frozenset({"1", "true", "on", "yes", "y"})
+"""What the library takes for true."""
 _VALID_S: Final = 300
 """botocore renews what expires a quarter of an hour before."""
 _NOBODY: Final = {"disable_oauth": True, "client_email": "", "private_key": "", "private_key_id": ""}
@@ -52,8 +54,7 @@ def s3_credentials() -> Callable[[], S3Credential] | None:
     """
     variable = os.environ.get
     has_keys = bool(variable("AWS_ACCESS_KEY_ID") and variable("AWS_SECRET_ACCESS_KEY")) and not variable("AWS_PROFILE")
-    is_anonymous = variable("AWS_SKIP_SIGNATURE", "").lower() in ("1", "true")
-    if has_keys or is_anonymous or is_asked_for_by_the_library():
+    if has_keys or is_unsigned() or is_asked_for_by_the_library():
         return None
     from botocore.session import get_session
 
@@ -72,6 +73,11 @@ def s3_credentials() -> Callable[[], S3Credential] | None:
         }
 
     return present
+
+
+def is_unsigned() -> bool:
+    """Return whether requests to S3 are sent without credentials, where no datastore names any."""
+    return os.environ.get("AWS_SKIP_SIGNATURE", "").lower() in _YES
 
 
 def is_asked_for_by_the_library() -> bool:

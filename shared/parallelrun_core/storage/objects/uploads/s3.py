@@ -11,7 +11,7 @@ from parallelrun_core.datastores.registry import Known
 from parallelrun_core.storage.location import datastore_of
 from parallelrun_core.storage.objects.address import Address
 from parallelrun_core.storage.objects.clients import StoresMissing, present_datastore
-from parallelrun_core.storage.objects.environment import endpoint_of, s3_region
+from parallelrun_core.storage.objects.environment import endpoint_of, is_unsigned, s3_region
 from parallelrun_core.storage.schemes import scheme_of
 
 _TRIES: Final = 10
@@ -68,7 +68,7 @@ def _client(scheme: str) -> Any:
     if scheme not in _OF_SCHEMES:
         endpoint = endpoint_of(scheme)
         style = {"addressing_style": "path"} if endpoint else {}
-        _OF_SCHEMES[scheme] = _made(style, s3_region(), endpoint_url=endpoint or None)
+        _OF_SCHEMES[scheme] = _made(style, s3_region(), is_anonymous=is_unsigned(), endpoint_url=endpoint or None)
     return _OF_SCHEMES[scheme]
 
 
@@ -79,7 +79,8 @@ def _client_of(datastore: S3Datastore, present: Known) -> Any:
         settings["aws_secret_access_key"] = present.credentials.secret_access_key
         settings["aws_session_token"] = present.credentials.session_token or None
     style = {"addressing_style": "path" if datastore.path_style else "virtual"}
-    return _made(style, datastore.region or s3_region(), is_anonymous=datastore.anonymous, **settings)
+    is_anonymous = datastore.anonymous or (present.credentials is None and is_unsigned())
+    return _made(style, datastore.region or s3_region(), is_anonymous=is_anonymous, **settings)
 
 
 def _made(style: dict[str, str], region: str, *, is_anonymous: bool = False, **settings: Any) -> Any:
