@@ -120,3 +120,17 @@ def test_a_schedule_that_was_changed_in_another_way_is_defined_anew_by_the_clien
     answer = shown(target, SCHEDULE)
     assert (answer["trigger"]["expression"], answer["isEnabled"]) == ("0 1 * * *", False)
     assert answer["action"]["jobDefinition"]["jobs"] == {"a": STEP}, "as the client has sent it, also while disabled"
+
+
+def test_a_command_job_has_what_its_component_has(target: AzureTarget, native: httpx.Client) -> None:
+    version = f"{WORKSPACE}/components/c/versions/1"
+    component = {"name": "c", "type": "command", "command": "echo of a component", "environment": "azureml:e:1"}
+    sent = {"properties": {"jobType": "Command", "componentId": version.removeprefix("/azure")}}
+    status, value = target.call("PUT", f"{WORKSPACE}/jobs/first", sent)
+    assert status == 400, value
+    assert "/component: 'c': there is no component of this name" in value["error"]["message"]
+    assert target.call("PUT", version, {"properties": {"componentSpec": component}})[0] == 201
+    status, value = target.call("PUT", f"{WORKSPACE}/jobs/second", sent)
+    assert status == 201, value
+    job = native.get(f"/v1/jobs/{value['properties']['properties']['parallelrun.job_id']}").json()
+    assert job["spec"]["command"] == "echo of a component"

@@ -144,6 +144,7 @@ def test_a_command() -> None:
     document = document_of(
         {
             "jobType": "Command",
+            "componentId": f"{WS}/components/c/versions/1",
             "command": "python train.py --rate ${{inputs.rate}}",
             "codeId": f"{WS}/codes/c/versions/1",
             "environmentId": f"azureml:{WS}/environments/e/versions/2",
@@ -161,6 +162,7 @@ def test_a_command() -> None:
     assert document == {
         "type": "command",
         "queue_settings": {"jobTier": "spot"},
+        "component": f"azureml:{WS}/components/c/versions/1",
         "command": "python train.py --rate ${{inputs.rate}}",
         "code": f"azureml:{WS}/codes/c/versions/1",
         "environment": f"azureml:{WS}/environments/e/versions/2",

@@ -115,6 +115,7 @@ def _command(sent: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **fields,
         "type": "command",
+        "component": reference_of(sent.get("componentId")),
         "command": sent.get("command"),
         "code": reference_of(sent.get("codeId")),
         "environment": reference_of(sent.get("environmentId")),
