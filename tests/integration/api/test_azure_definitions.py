@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 
+from parallelrun_core.store.registry import Registry
+from parallelrun_core.wire.states import JobState
 from tests.integration.api.conftest import Site
+from tests.integration.api.server import Master
 from tests.security.azure_target import TOKEN, WORKSPACE, AzureTarget, azure_target
+
+if TYPE_CHECKING:
+    from redis import Redis
 
 pytestmark = pytest.mark.integration
 
@@ -134,3 +140,19 @@ def test_a_command_job_has_what_its_component_has(target: AzureTarget, native: h
     assert status == 201, value
     job = native.get(f"/v1/jobs/{value['properties']['properties']['parallelrun.job_id']}").json()
     assert job["spec"]["command"] == "echo of a component"
+
+
+def test_the_name_of_a_deleted_job_stays_taken_and_that_is_said(target: AzureTarget, redis: Redis) -> None:
+    job = {"properties": {"jobType": "Command", "command": "true", "environmentId": "azureml:e:1"}}
+    status, value = target.call("PUT", f"{WORKSPACE}/jobs/once", job)
+    assert status == 201, value
+    job_id = value["properties"]["properties"]["parallelrun.job_id"]
+    master = Master(target.root, redis)
+    master.begin(job_id)
+    master.end(job_id, JobState.COMPLETED)
+    Registry(redis).retire(job_id, term=1)
+    assert target.call("DELETE", f"{WORKSPACE}/jobs/once")[0] == 200
+    status, value = target.call("PUT", f"{WORKSPACE}/jobs/once", job)
+    assert (status, value["error"]["code"]) == (409, "Conflict")
+    assert "was deleted" in value["error"]["message"]
+    assert "'once' stays taken: choose another one" in value["error"]["message"]

@@ -22,6 +22,7 @@ from parallelrun_api.http.paging import clamped, decode_token, encode_token
 from parallelrun_api.people.person import CURRENT
 from parallelrun_api.submission.upload import SubmittedForm
 from parallelrun_api.views.jobs import JobFilter
+from parallelrun_core.errors import Conflict, NotFound
 from parallelrun_core.intake.reading import read_job
 from parallelrun_core.retention.marks import Marks, check_not_deleted
 
@@ -40,8 +41,11 @@ async def put_job(name: str, request: Request, facade: FacadeOf) -> Response:
     _, sent = await read_resource(request, "a job")
     context = facade.context
     if await run_sync(facade.names.is_taken, name):
-        job_id = await run_sync(facade.names.job_id, name)
-        await run_sync(change, facade, job_id, sent)
+        try:
+            job_id = await run_sync(facade.names.job_id, name)
+            await run_sync(change, facade, job_id, sent)
+        except NotFound as error:
+            raise Conflict(f"{error.message} The name {name!r} stays taken: choose another one.") from error
     else:
         upload = await run_sync(_upload, facade, name, sent)
         async with context.key_locks.hold(key := f"azure.{name}"):
