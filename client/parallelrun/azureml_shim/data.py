@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from parallelrun.builders.parts import Input, refuse, several
@@ -187,7 +191,8 @@ class NamedDataset(DatasetInput):
         tags: Mapping[str, str] | None = None,
         create_new_version: bool = False,
     ) -> NamedDataset:
-        """Make a version of the data asset of this name on the server: of the files, not of how they are read.
+        """Make a version of the data asset of this name on the server. One with steps that read it is an MLTable
+        there, which names the place of the data.
 
         Args:
             create_new_version: no effect: other data are a new version anyway.
@@ -196,10 +201,16 @@ class NamedDataset(DatasetInput):
             ApiError: the server refuses it.
         """
         from parallelrun.client import Client
+        from parallelrun_core.storage.location import is_url
 
         definition: dict[str, Any] = {"name": name, "path": self.path, "type": self.type or "uri_folder"}
         definition |= {"description": description, "tags": tags}
-        with Client() as client:
+        with Client() as client, TemporaryDirectory() as folder:
+            if self.transformations and self.path:
+                place = self.path if is_url(self.path) else os.path.abspath(self.path)
+                table = {"paths": [{"pattern": place}], "transformations": self.transformations}
+                Path(folder, "MLTable").write_text(json.dumps(table), encoding="utf-8")
+                definition |= {"type": "mltable", "path": folder}
             client.data.create({key: value for key, value in definition.items() if value})
         return self
 

@@ -234,3 +234,24 @@ def test_what_a_dataset_is_told_has_its_effect_or_is_refused(tmp_path: Path) -> 
         assert line.startswith(f"AttributeError {name} has no counterpart in ParallelRun"), line
         assert "name a folder that they see, as Dataset.File.from_files('/data')" in line
     assert share.startswith("AttributeError Datastore.register_azure_file_share has no counterpart"), share
+
+
+def test_a_registered_table_is_read_as_it_was_told(tmp_path: Path) -> None:
+    for folder in ("code", "data"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "code" / "main.py").write_text("def run(mini_batch):\n    return mini_batch['b c'].tolist()\n")
+    (tmp_path / "data" / "one.csv").write_text("a;b c\n1;2,5\n3;4,5\n")
+    register = """
+from azureml.core import Dataset, Workspace
+table = Dataset.Tabular.from_delimited_files("data/*.csv", separator=";")
+table.register(Workspace.from_config(), name="sales", description="of a year")
+"""
+    with Cluster(tmp_path / "cluster") as cluster, cluster.client() as client:
+        done = run_script(tmp_path, register, PARALLELRUN_URL=cluster.url, PARALLELRUN_TOKEN=cluster.token or "")
+        assert done.returncode == 0, done.stderr
+        assert client.data.get("sales").description == "of a year"
+        table = {"type": "mltable", "path": "azureml:sales@latest"}
+        job = client.jobs.create({"code": str(tmp_path / "code"), "entry_script": "main.py", "inputs": {"data": table}})
+        client.jobs.wait(job.id)
+        rows = client.outputs.download(job.id, "parallel_run_step.txt", tmp_path).read_text()
+    assert sorted(rows.split()) == ["2,5", "4,5"]
