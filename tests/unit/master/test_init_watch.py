@@ -21,15 +21,18 @@ def init_failure(category: ErrorCategory = "INIT_EXCEPTION", message: str = "no 
     return InitFailure("node", "process003", Failure(category, message, "Traceback"))
 
 
-@pytest.mark.parametrize(
-    "message, says",
-    [("no model", "call init()"), ("ModuleNotFoundError: No module named 'x' (in the Python /p)", "conda_file: FILE")],
-)
-def test_an_init_that_fails_is_told_with_what_to_do(message: str, says: str) -> None:
-    watch = InitWatch(spec(), 0.0)
-    told = [watch.failed(init_failure(message=message), 1, 1.0) for _ in range(3)][-1]
-    assert told is not None
-    assert says in told.hint
+ABSENT = "FileNotFoundError: [Errno 2] No such file or directory: "
+
+
+@pytest.mark.parametrize("relative, says", [(False, "call init()"), (True, "Path(__file__).parent")])
+def test_an_init_that_fails_is_told_with_what_to_do(relative: bool, says: str) -> None:
+    names = ("config.json", "../models/a: b.pt") if relative else ("/data/a.pt", "s3://bucket/a.pt")
+    other = ("ModuleNotFoundError: No module named 'x' (in the Python /p)", "conda_file: FILE")
+    for message, words in [(f"{ABSENT}{name!r}", says) for name in names] + [other]:
+        watch = InitWatch(spec(), 0.0)
+        told = [watch.failed(init_failure(message=message), 1, 1.0) for _ in range(3)][-1]
+        assert told is not None
+        assert words in told.hint
 
 
 def test_an_init_that_finds_a_gpu_too_small_counts_as_one_that_raises() -> None:

@@ -29,7 +29,12 @@ NO_TABLE = (
 )
 NOT_INSTALLED = (
     "name the package in the job, as in `environment: {pip: [NAME]}` or `environment: {conda_file: FILE}`: without an "
-    "environment, workers run in the Python of their node; your own modules must be below `code`"
+    "environment, workers run in the Python of their node; your own modules must be at the top of `code` or beside the "
+    "script, or be imported from there, as in `from folder import module`"
+)
+RELATIVE_PATH = (
+    "a relative path starts from the worker's own working folder, not from the code: use Path(__file__).parent for "
+    "files beside the script, inputs for data, and outputs for what the script writes"
 )
 PARSE_ARGS = (
     "parse_args() ends the process for arguments that it doesn't know, and the engine adds some of its own: use "
@@ -41,6 +46,7 @@ GPU_TOO_SMALL = (
 )
 GPU_SHARED = "; {count} workers share a GPU: lower workers_per_gpu"
 
+_RELATIVE: Final = re.compile(r"FileNotFoundError: \[Errno 2\] [^:]+: '(?![/~]|\w+:)")
 _FRAME_WANTED: Final = re.compile(
     r"AttributeError: 'list' object has no attribute '(apply|assign|astype|columns|drop|dropna|dtypes|fillna|groupby|"
     r"head|iloc|iterrows|itertuples|loc|merge|query|rename|shape|to_csv|to_dict|to_json|to_numpy|to_parquet|values)'"
@@ -50,14 +56,14 @@ _FRAME_WANTED: Final = re.compile(
 
 def what_to_do(spec: JobSpec, progress: Progress, first: ErrorGroup) -> str:
     """Return what a user can do when run() raises, or a command fails."""
-    if spec.command and is_about_a_package(first.message.partition(": ")[2]):
+    if spec.command and _is_about_a_package(first.message.partition(": ")[2]):
         return NOT_INSTALLED
     if first.category == "GPU_OUT_OF_MEMORY":
         return for_a_gpu(spec)
     if first.category != "RUN_EXCEPTION":
         return ""
-    if is_about_a_package(first.message) or is_about_arguments(first.message, first.traceback):
-        return NOT_INSTALLED if is_about_a_package(first.message) else PARSE_ARGS
+    if hint := about_surroundings(first.message, first.traceback):
+        return hint
     if _FRAME_WANTED.match(first.message) and not any(_may_be_a_table(each) for _, each in spec.data_inputs()):
         step = next(filter(None, map(step_for, first.files)), "")
         if step:
@@ -67,9 +73,13 @@ def what_to_do(spec: JobSpec, progress: Progress, first: ErrorGroup) -> str:
     return ONE_FAILS_ALL + smaller if fails_others else ""
 
 
-def is_about_arguments(message: str, traceback: str) -> bool:
-    """Return whether argparse has ended the process: its parse_args() accepts only what it knows."""
-    return message.startswith("SystemExit") and "parse_args" in traceback
+def about_surroundings(message: str, traceback: str) -> str:
+    """Return what a user can do about an error of a script that works elsewhere; empty: this is none that is known."""
+    if _is_about_a_package(message):
+        return NOT_INSTALLED
+    if message.startswith("SystemExit") and "parse_args" in traceback:
+        return PARSE_ARGS
+    return RELATIVE_PATH if _RELATIVE.match(message) else ""
 
 
 def for_a_gpu(spec: JobSpec) -> str:
@@ -82,6 +92,6 @@ def _may_be_a_table(job_input: Input) -> bool:
     return job_input.type == "mltable" or bool(job_input.transformations)
 
 
-def is_about_a_package(message: str) -> bool:
+def _is_about_a_package(message: str) -> bool:
     """Return whether an import has failed."""
     return message.startswith("ModuleNotFoundError")

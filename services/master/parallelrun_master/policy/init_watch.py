@@ -9,7 +9,7 @@ from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.failure import JobFailure
 from parallelrun_core.wire.outcome import InitFailure
 from parallelrun_master.policy.error_groups import error_log
-from parallelrun_master.policy.hints import NOT_INSTALLED, PARSE_ARGS, for_a_gpu, is_about_a_package, is_about_arguments
+from parallelrun_master.policy.hints import about_surroundings, for_a_gpu
 
 _ENVIRONMENT_FAILED = "ENVIRONMENT_FAILED"
 _CODE_DAMAGED = "CODE_DAMAGED"
@@ -73,9 +73,7 @@ class InitWatch:
 
 
 def _init_failed(failure: InitFailure, summary: str, spec: JobSpec) -> JobFailure:
-    hint = NOT_INSTALLED if is_about_a_package(failure.failure.message) else _INIT_HINT
-    if is_about_arguments(failure.failure.message, failure.failure.traceback):
-        hint = PARSE_ARGS
+    hint = about_surroundings(failure.failure.message, failure.failure.traceback) or _INIT_HINT
     if failure.failure.category == "GPU_OUT_OF_MEMORY":
         hint = for_a_gpu(spec)
     return JobFailure(
