@@ -84,6 +84,8 @@ class Inlining:
         try:
             folder = absolute_path(code, self.folder) if code else ""
             beside = [absolute_path(each, self.folder) for each in includes]
+            if Path(folder).is_file():
+                folder, beside = "", [folder, *beside]
             return self.keep_code(source_of(folder, beside) if beside else Path(folder), dockerfile)
         except InvalidInput as error:
             error.replace_problems(lambda problem: replace(problem, pointer=pointer))

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from parallelrun_core.azure.environment import read_file
 from parallelrun_core.azure.findings import DocumentLocation, Findings, as_mapping
 from parallelrun_core.azure.forms import mistaken_for
 from parallelrun_core.azure.named import named_component
 from parallelrun_core.storage.location import LOCAL, location_of
+
+_ANY_PATH: Final = "path"
+_WRITABLE: Final = ("mount", "rw_mount")
 
 
 def open_component(
@@ -39,4 +43,23 @@ def open_component(
     if (mistaken := mistaken_for(document)) is not None:
         findings.wrong(where.pointer, *mistaken)
         findings.check()
-    return document, where
+    return {**document, **_interface(document, where, findings)}, where
+
+
+def _interface(document: Mapping[str, Any], where: DocumentLocation, findings: Findings) -> dict[str, Any]:
+    """The inputs and outputs of a component in the words of steps, which have no type `path`, and no input to write."""
+    interface: dict[str, Any] = {}
+    for group, usual in ("inputs", None), ("outputs", "uri_folder"):
+        if not isinstance(document.get(group), dict):
+            continue
+        interface[group] = {}
+        for name, value in document[group].items():
+            entry = {"type": value} if isinstance(value, str) else value
+            if isinstance(entry, dict) and entry.get("type") == _ANY_PATH:
+                entry = {**entry, "type": usual}
+            if group == "inputs" and isinstance(entry, dict) and entry.get("mode") in _WRITABLE:
+                note = f"{entry['mode']} is read as ro_mount: what a job writes is in its outputs"
+                findings.note(where.at(group, name, "mode"), note)
+                entry = {**entry, "mode": "ro_mount"}
+            interface[group][name] = entry
+    return interface

@@ -132,7 +132,9 @@ class CommandReader(V2Reader):
         """Put what is copied beside the code."""
         if includes and stored_code(self.draft.fields.get("code") or ""):
             self.findings.wrong(location.pointer, *STORED_ALREADY)
-        self.draft.put(INCLUDES, [location.absolute(each) for each in includes] or None, location.pointer)
+        if includes:
+            code_files = self.draft.fields.get(INCLUDES, ())
+            self.draft.put(INCLUDES, [*code_files, *map(location.absolute, includes)], location.pointer)
 
     def _checked(self, model: type[Command], raw: Mapping[str, Any], location: DocumentLocation) -> dict[str, Any]:
         """A step or component, checked by itself, with the values of the inputs that its settings are bound to."""

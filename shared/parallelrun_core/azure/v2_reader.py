@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from parallelrun_core.azure import bindings, output_bindings
@@ -15,6 +16,7 @@ from parallelrun_core.azure.findings import DocumentLocation, Findings, as_mappi
 from parallelrun_core.azure.named import named_code
 from parallelrun_core.azure.scope import Fields, PipelineScope
 from parallelrun_core.azure.v2_models import Identity, Resources
+from parallelrun_core.names.assets import INCLUDES
 from parallelrun_core.names.computes import NOTE
 from parallelrun_core.spec.expressions import same_name
 from parallelrun_core.spec.fields import MAX_JOB_NAME
@@ -178,8 +180,11 @@ class V2Reader(ABC):
         self.draft.put("environment_variables", variables, f"{self.draft.default}/environment_variables")
 
     def _put_code(self, code: str, location: DocumentLocation) -> None:
-        folder = named_code(code, location, self.findings)
-        self.draft.put("code", folder or location.absolute(code) or None, location.pointer)
+        path = named_code(code, location, self.findings) or location.absolute(code)
+        if location.folder is not None and Path(path).is_file():  # the client sends it as all of the code
+            self.draft.put(INCLUDES, [path], location.pointer)
+        else:
+            self.draft.put("code", path or None, location.pointer)
 
 
 def merged(

@@ -52,17 +52,18 @@ def test_a_component_has_all_that_it_names_in_it(tmp_path: Path) -> None:
     (tmp_path / "src" / "prepare.py").write_text("print('made')\n")
     (tmp_path / "conda.yml").write_text(CONDA)
     (tmp_path / "prepare.yml").write_text(COMPONENT)
-    (tmp_path / "whole.yml").write_text("name: all\ntype: pipeline\njobs: {a: {type: command, component: prepare.yml}}")
-    kept: list[Path] = []
+    (tmp_path / "whole.yml").write_text(
+        "name: all\ntype: pipeline\njobs: {a: {type: command, component: prepare.yml}, b: {code: src/prepare.py}}"
+    )
+    kept: list[Path | CodeSource] = []
 
     def keep(folder: Path | CodeSource, _: str) -> str:
-        assert isinstance(folder, Path)
         kept.append(folder)
-        return f"azureml:code/{keep_code(tmp_path / 'root', folder)}"
+        return f"azureml:code/{keep_code(tmp_path / 'root', folder) if isinstance(folder, Path) else '0' * 64}"
 
     asset = read_asset_file("component", tmp_path / "whole.yml", keep_code=keep)
     inner = asset.content["document"]["jobs"]["a"]["component"]
-    assert kept == [tmp_path / "src"]
+    assert kept == [tmp_path / "src", CodeSource(None, (tmp_path / "src" / "prepare.py",))]
     assert inner["code"].startswith("azureml:code/")
     assert (tmp_path / "root" / "code" / inner["code"][13:] / "prepare.py").exists()
     assert inner["environment"]["conda_file"]["name"] == "sk"

@@ -40,7 +40,7 @@ def catalog(tmp_path: Path) -> Catalog:
     catalog.add("data", "images", {"type": "uri_folder", "path": "/data/images"}, version="1")
     catalog.add("model", "credit", {"type": "mlflow_model", "path": "/models/credit"}, version="3")
     catalog.add("environment", "sk", {"conda_file": {"dependencies": ["python=3.11"]}}, version="2")
-    component = {**PARALLEL, "name": "score", "inputs": {"data": {"type": "uri_folder"}}}
+    component = {**PARALLEL, "name": "score", "inputs": {"data": {"type": "path", "mode": "rw_mount"}}}
     catalog.add("component", "score", {"type": "parallel", "document": component}, version="5")
     return catalog
 
@@ -75,6 +75,7 @@ def test_a_registered_component_runs_in_a_pipeline(catalog: Catalog) -> None:
     reading = read_job(document, names=names_in(catalog, Site))
     assert reading.spec.inputs["data"] == Input(path="/data/images", asset="azureml:images:1", **LISTED)
     assert "azureml:score:5" in " ".join(map(str, reading.notes))
+    assert "rw_mount is read as ro_mount" in " ".join(map(str, reading.notes))
 
 
 @pytest.mark.parametrize("inner", ["itself", "the next one", "nothing"])
