@@ -52,6 +52,8 @@ def test_preview_of_a_folder_finds_the_delimiter_and_shows_rows_and_types(
     assert found["encodings"] == {"utf-8": 2}
     assert found["sampled_from"] == [str(data / "a.csv"), str(data / "b.csv")]
     assert "_SUCCESS" in found["warnings"][0]
+    (as_job,) = shown(capsys, str(data), "--read", 'read_delimited: {delimiter: ";"}')
+    assert found["columns"] == as_job["columns"]
 
 
 def test_preview_shows_a_wrong_delimiter_as_one_column(capsys: pytest.CaptureFixture[str], data: Path) -> None:

@@ -23,6 +23,7 @@ from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.layout import Layout
 from parallelrun_core.mltable.input_plan import InputPlan, load_plans
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.spec.data_defaults import OWN
 from parallelrun_core.spec.fields import Input
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.wire.data_warnings import DataWarning
@@ -56,6 +57,7 @@ def preview(spec: JobSpec, rows: int, *, guesses: bool = False, rule: PathRule |
                     "input_data": (name,),
                     "partition_keys": (),
                     "mini_batch_size": None,
+                    "string_dtype": spec.string_dtype or OWN.tables["string_dtype"],  # if how it is read is a guess
                 }
                 _fill(input_preview, spec.model_copy(update=changes), Path(folder), rows, rule)
             if spec.mini_batch_size is not None and not spec.size.is_auto:
