@@ -26,7 +26,9 @@ Url = Annotated[
 Token = Annotated[
     str,
     typer.Option(
-        "--token", help="API token (prefer PARALLELRUN_TOKEN); not needed with `parallelrun up`.", show_default=False
+        "--token",
+        help="API token (prefer PARALLELRUN_TOKEN, with a URL); not needed with `parallelrun up`.",
+        show_default=False,
     ),
 ]
 Local = Annotated[bool, typer.Option("--local", help="Those of `parallelrun run`, also when there is a server.")]
