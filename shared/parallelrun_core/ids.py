@@ -9,9 +9,10 @@ import time
 from typing import Final
 
 from parallelrun_core.errors import InvalidInput, NotFound
+from parallelrun_core.names.patterns import JOB
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no letter looks like a digit
-JOB_ID: Final = r"job_[0-9a-z]{20}"
+JOB_ID: Final = JOB.strip("^$")
 _RANDOM_DIGITS: Final = 10
 _JOB_ID = re.compile(JOB_ID)
 _NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")

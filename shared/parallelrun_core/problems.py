@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from parallelrun_core.errors import InvalidInput, Problem
+from parallelrun_core.names.patterns import in_words
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -147,22 +148,23 @@ def explain(details: Any, where: list[str], known_fields: Iterable[str]) -> Prob
         return Problem(pointer=pointer, message="unknown field", hint=did_you_mean(where[-1], known_fields))
     if details["type"] == "missing":
         return Problem(pointer=pointer, message="this field is required", hint=hint)
-    message, wrong_value = _message(details), details.get("input")
-    # A URL is named by its check, or has a secret; so may a variable.
+    message, wrong_value = message_of(details), details.get("input")
+    # A URL is named by its check, or has a secret; so may a variable, and what should only name a secret.
     is_shown = isinstance(wrong_value, str | int | float | bool) and "://" not in str(wrong_value)
-    if is_shown and where and where[0] != "environment_variables":
+    if is_shown and where and where[0] != "environment_variables" and where[-1] != "secret":
         message += f", not {wrong_value!r}"
     if not hint and isinstance(wrong_value, bool) and details["type"] == "string_type":
         hint = f'in quotes it is one: "{str(wrong_value).lower()}"'
     return Problem(pointer=pointer, message=message, hint=hint)
 
 
-def _message(details: Any) -> str:
+def message_of(details: Any) -> str:
+    """Return what one of pydantic's errors says, without the wrong value and in words that need no Python."""
     name, _, reason = str(details["type"]).partition("_")
     if name in _EXPECTED and reason in _WRONG_TYPE:
         return f"must be {_EXPECTED[name]}"
-    if details["type"] == "string_pattern_mismatch":  # the job's name has the one pattern that there is
-        return "a name has 1 to 128 letters, digits, spaces and . _ -, and begins with a letter or digit"
+    if details["type"] == "string_pattern_mismatch":
+        return f"must be {in_words(details['ctx']['pattern'])}"
     message = str(details["msg"]).removeprefix("Value error, ").removeprefix("Input ").removeprefix("String ")
     if message.startswith("should "):
         message = message.replace("should", "must", 1)

@@ -13,9 +13,9 @@ from pydantic import Field, field_validator
 
 from parallelrun_agent.users.choice import Uids
 from parallelrun_agent.users.worker_user import WorkerUser
-from parallelrun_core.computes.launch import COMPUTE_NAME
 from parallelrun_core.hosting.settings import MOST_ALONE_S, ReadsStores
 from parallelrun_core.ids import checked_node
+from parallelrun_core.names.patterns import COMPUTE_NAME
 
 SECRET_PREFIX: Final = "PARALLELRUN_SECRET_"  # noqa: S105 - a prefix of names
 """What the environment variables begin with that are secrets for jobs."""

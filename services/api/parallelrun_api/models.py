@@ -8,7 +8,8 @@ from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
 
 from parallelrun_core.answers.people import Scope
 from parallelrun_core.described import Described
-from parallelrun_core.names.assets import NAME_PATTERN, kinds
+from parallelrun_core.names.assets import kinds
+from parallelrun_core.names.patterns import ASSET_NAME
 
 
 class Asked(Described):
@@ -57,7 +58,7 @@ Kind = Annotated[str, AfterValidator(_known), WithJsonSchema({"type": "string", 
 class LabelRequest(Asked):
     """The version that a label is to stand for."""
 
-    version: str = Field(pattern=NAME_PATTERN, examples=["2"])
+    version: str = Field(pattern=ASSET_NAME, examples=["2"])
 
 
 class ProblemEntry(Described):

@@ -11,6 +11,7 @@ from pydantic import Field, SecretStr, field_validator
 
 from parallelrun_core.code.snapshots import MAX_ZIP_BYTES
 from parallelrun_core.hosting.settings import SealsComputes
+from parallelrun_core.names.patterns import HEADER
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.path_rule import EVERYWHERE, Places
 
@@ -44,7 +45,7 @@ class ApiSettings(SealsComputes):
     trusted_proxies: str = ""
     """Addresses and networks, separated by ',', of proxies that people sign in at, and that tell in a header who they
     are. They must remove that header from what others send."""
-    proxy_user_header: str = Field(default="X-Forwarded-User", pattern=r"^[A-Za-z0-9-]{1,64}$")
+    proxy_user_header: str = Field(default="X-Forwarded-User", pattern=HEADER)
     """The header in which trusted proxies tell who a person is."""
     oidc_issuer: str = ""
     """URL of an OpenID Connect provider whose tokens (JWT) clients may present, as in their claim `iss`."""

@@ -30,9 +30,10 @@ from parallelrun_core.documents.schema import SCHEMA
 from parallelrun_core.documents.store import DocumentMissing
 from parallelrun_core.errors import Conflict, InvalidInput
 from parallelrun_core.layout import asset_store
-from parallelrun_core.names.assets import LATEST, NAME_PATTERN, Asset, UnknownAsset, UnknownVersion, code_called, kinds
+from parallelrun_core.names.assets import LATEST, Asset, UnknownAsset, UnknownVersion, code_called, kinds
+from parallelrun_core.names.patterns import ASSET_NAME, in_words
 
-_NAME: Final = re.compile(NAME_PATTERN)
+_NAME: Final = re.compile(ASSET_NAME)
 _VERSIONS: Final = "versions"
 _ABOUT: Final = "about"
 _LABELS: Final = "labels"
@@ -334,6 +335,5 @@ def checked_type(kind: str) -> str:
 def checked_name(text: str, field: str) -> str:
     """A name that is safe as the name of a file. Raises InvalidInput."""
     if not _NAME.fullmatch(text):
-        form = "1 to 128 letters, digits and . _ -, beginning with a letter, a digit or _"
-        raise InvalidInput.at(f"/{field}", f"{text[:80]!r} is not the {field} of an asset", form)
+        raise InvalidInput.at(f"/{field}", f"{text[:80]!r} is not the {field} of an asset", in_words(ASSET_NAME))
     return text

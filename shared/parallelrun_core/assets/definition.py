@@ -12,7 +12,8 @@ from pydantic import Field, StrictStr, field_validator
 
 from parallelrun_core.assets.inlining import Inlining
 from parallelrun_core.described import Strict
-from parallelrun_core.names.assets import NAME_PATTERN, Names
+from parallelrun_core.names.assets import Names
+from parallelrun_core.names.patterns import ASSET_NAME
 from parallelrun_core.spec.fields import MAX_PATH, checked_path
 
 _Word = str | int | float
@@ -24,8 +25,8 @@ class AssetDocument(Strict):
     has_files: ClassVar[bool] = False
     """True if `path` names a file or folder, of which a version has a copy."""
 
-    name: str = Field(pattern=NAME_PATTERN, examples=["images"])
-    version: str = Field(default="", pattern=rf"{NAME_PATTERN}|^$", examples=["1"])
+    name: str = Field(pattern=ASSET_NAME, examples=["images"])
+    version: str = Field(default="", pattern=rf"{ASSET_NAME}|^$", examples=["1"])
     """Time when empty, the number after the highest one."""
     description: str = Field(default="", max_length=4096)
     tags: dict[str, str] = Field(default_factory=dict)

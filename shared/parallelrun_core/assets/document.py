@@ -132,10 +132,6 @@ def _local(fields: dict[str, Any], folder: Path | None) -> Path | None:
 
 def _problem(kind: str, details: Any) -> Problem:
     problem = problem_of(model_of(kind), details)
-    field = problem.pointer.rpartition("/")[2]
-    if details["type"] == "string_pattern_mismatch":
-        rule = "1 to 128 letters, digits and . _ -, beginning with a letter, a digit or _"
-        return replace(problem, message=f"must be {rule}" if field in ("name", "version") else "is not valid")
-    if details["type"] == "missing" and field == "path":
+    if details["type"] == "missing" and problem.pointer.endswith("/path"):
         return replace(problem, hint="a file or folder, or a URL")
     return problem

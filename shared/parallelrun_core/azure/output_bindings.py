@@ -17,7 +17,7 @@ from parallelrun_core.azure.bindings import (
 from parallelrun_core.azure.findings import DocumentLocation, Findings
 from parallelrun_core.azure.scope import Fields, PipelineScope
 from parallelrun_core.azure.v2_models import LITERAL_TYPES, GivenOutput
-from parallelrun_core.names.assets import NAME_PATTERN
+from parallelrun_core.names.patterns import ASSET_NAME, in_words
 from parallelrun_core.spec.expressions import (
     is_expression,
     same_name,
@@ -96,9 +96,8 @@ def _asset_of(
             findings.wrong(location.at("version"), "a version needs a name", "give the output a name, too")
         return {}
     for label, text in (("name", name), ("version", version)):
-        if text and not re.fullmatch(NAME_PATTERN, text):
-            form = "1 to 128 letters, digits and . _ -, beginning with a letter, a digit or _"
-            findings.wrong(location.at(label), f"{text!r} can't be the {label} of an asset", form)
+        if text and not re.fullmatch(ASSET_NAME, text):
+            findings.wrong(location.at(label), f"{text!r} can't be the {label} of an asset", in_words(ASSET_NAME))
             return {}
     return {"asset": {"name": name, "version": version, "type": "uri_file" if kind in LITERAL_TYPES else kind}}
 

@@ -13,11 +13,11 @@ from typing import Any, Final
 
 from parallelrun_core.computes.definition import Compute
 from parallelrun_core.computes.kinds import kinds, model_of
-from parallelrun_core.computes.launch import COMPUTE_NAME
 from parallelrun_core.documents.codecs import FieldsCodec, definition_fields
 from parallelrun_core.documents.collection import Definitions, Documents
 from parallelrun_core.documents.file_store import FileStore
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
+from parallelrun_core.names.patterns import COMPUTE_NAME
 from parallelrun_core.service.telemetry import logger
 
 _FOLDER: Final = "computes"

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal, Self
 
 from pydantic import Field, StrictBool, ValidationInfo, field_validator, model_validator
 
-from parallelrun_core.computes.launch import COMPUTE_NAME, Shape
+from parallelrun_core.computes.launch import Shape
 from parallelrun_core.described import Strict
+from parallelrun_core.names.patterns import COMPUTE_NAME
 
 if TYPE_CHECKING:
     from parallelrun_core.spec.job import JobSpec
 
-NAME_PATTERN: Final = f"^{COMPUTE_NAME}$"
 IDLE_S: Final = 120.0
 _NUMBERS: Final = (int, float, int | None, float | None)
 
@@ -29,7 +29,7 @@ class Compute(Strict):
     builds_images: ClassVar[bool] = False
     """True if they can also be of one that is built for a job."""
 
-    name: str = Field(pattern=NAME_PATTERN, examples=["cpu-cluster"])
+    name: str = Field(pattern=COMPUTE_NAME, examples=["cpu-cluster"])
     description: str = Field(default="", max_length=4096)
     tags: dict[str, str] = Field(default_factory=dict)
     size: str = Field(default="", max_length=256)

@@ -8,14 +8,11 @@ here are left out.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
-
-from pydantic import BaseModel
 
 from parallelrun_core.computes.definition import Compute
 from parallelrun_core.computes.kinds import kinds, model_of
-from parallelrun_core.errors import InvalidInput, Problem
+from parallelrun_core.errors import InvalidInput
 from parallelrun_core.problems import did_you_mean, validated
 from parallelrun_core.spec.problems import problem_of
 
@@ -30,7 +27,6 @@ _SECRETS: Final = frozenset(
     {"password", "token", "secret", "api_token", "private_key", "client_key", "admin_user_password", "kubeconfig"}
 )
 """What a definition might be thought to have."""
-_FORM: Final = "2 to 32 letters, digits and '-', beginning with a letter and not ending with '-'"
 
 
 def has_no_kind(document: Mapping[str, Any]) -> bool:
@@ -55,7 +51,7 @@ def read_definition(document: object, *, name: str = "", main_kind: str = "") ->
         hint = "the provisioner has the credentials of its engine, in its own environment or files (docs/computes.md)"
         raise InvalidInput.at(f"/{field}", "a secret doesn't belong into the definition of a compute", hint)
     model = _model(fields, main_kind)
-    return validated(model, fields, name=name, problem_of=_problem)
+    return validated(model, fields, name=name, problem_of=problem_of)
 
 
 def _model(fields: dict[str, Any], main_kind: str) -> type[Compute]:
@@ -80,9 +76,3 @@ def _model(fields: dict[str, Any], main_kind: str) -> type[Compute]:
         hint = did_you_mean(kind.lower(), kind_names, f"one of {', '.join(kind_names)}")
         raise InvalidInput.at(where, f"a compute of type {kind[:50]!r} can't be had here", hint)
     return model_of(kind)
-
-
-def _problem(model: type[BaseModel], details: Any) -> Problem:
-    problem = problem_of(model, details)
-    is_name = details["type"] == "string_pattern_mismatch" and problem.pointer == "/name"
-    return replace(problem, message=f"must be {_FORM}") if is_name else problem

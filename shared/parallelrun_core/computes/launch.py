@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-COMPUTE_NAME: Final = r"[A-Za-z][A-Za-z0-9-]{0,30}[A-Za-z0-9]"
-"""A name is part of the names of an engine's objects, which most engines limit to 63 letters, digits and '-'."""
-_ID: Final = re.compile(rf"(?P<compute>{COMPUTE_NAME})-(?P<digits>[0-9a-f]{{12}})")
+from parallelrun_core.names.patterns import COMPUTE_NAME
+
+_ID: Final = re.compile(rf"(?P<compute>{COMPUTE_NAME.strip('^$')})-(?P<digits>[0-9a-f]{{12}})")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,16 +13,13 @@ from typing import Annotated, Any, Final, Literal, get_args
 from pydantic import AfterValidator, Field, StrictBool, TypeAdapter, ValidationInfo, field_validator
 
 from parallelrun_core.described import Strict
+from parallelrun_core.names.patterns import ACCOUNT, BUCKET, CONTAINER, PLAIN_NAME
 from parallelrun_core.untrusted.addresses import Reach, is_literal_of
 from parallelrun_core.untrusted.canonical import canonical_origin, check_key
 
-NAME_PATTERN: Final = r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,127}$"
 SECRET_PATTERN: Final = r"^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$"  # noqa: S105 - a pattern
 OF_DATASTORES: Final = "datastores"
 """The folder in the folder of secrets with the credentials of datastores."""
-_BUCKET_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$"
-_CONTAINER_PATTERN: Final = r"^[a-z0-9$][a-z0-9-]{0,62}$"
-_ACCOUNT_PATTERN: Final = r"^[a-z0-9]{3,24}$"
 _SUFFIX: Final = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+")
 _SUFFIX_OF_AZURE: Final = "core.windows.net"
 _MAX: Final = 1024
@@ -54,7 +51,7 @@ class Credentials(Strict):
 
 
 class _Definition(Strict):
-    name: str = Field(pattern=NAME_PATTERN, examples=["images"])
+    name: str = Field(pattern=PLAIN_NAME, examples=["images"])
     description: str = Field(default="", max_length=4096)
     tags: dict[str, str] = Field(default_factory=dict)
     prefix: str = Field(default="", max_length=_MAX)
@@ -85,7 +82,7 @@ class S3Datastore(_Definition):
     """A bucket of Amazon S3, or of a server that speaks its protocol, such as MinIO."""
 
     type: Literal["s3"]
-    bucket: str = Field(pattern=_BUCKET_PATTERN, examples=["images"])
+    bucket: str = Field(pattern=BUCKET, examples=["images"])
     endpoint: _Server = Field(default="", examples=["https://minio.example.com:9000"])
     """URL of the server; by default Amazon's, or what the node's environment says (`AWS_ENDPOINT_URL`)."""
     region: str = Field(default="", max_length=64, pattern=r"^[a-z0-9-]*$")
@@ -102,7 +99,7 @@ class GcsDatastore(_Definition):
     """A bucket of Google Cloud Storage."""
 
     type: Literal["gcs"]
-    bucket: str = Field(pattern=_BUCKET_PATTERN, examples=["images"])
+    bucket: str = Field(pattern=BUCKET, examples=["images"])
     endpoint: _Server = ""
     """URL of another server that speaks its protocol."""
 
@@ -112,7 +109,7 @@ class GcsDatastore(_Definition):
 
 
 class _AzureDefinition(_Definition):
-    account_name: str = Field(pattern=_ACCOUNT_PATTERN, examples=["mystorageaccount"])
+    account_name: str = Field(pattern=ACCOUNT, examples=["mystorageaccount"])
     endpoint: str = Field(default=_SUFFIX_OF_AZURE, max_length=_MAX, examples=["core.windows.net"])
     """The end of its servers' names, or the URL of a server."""
 
@@ -151,7 +148,7 @@ class AzureBlobDatastore(_AzureDefinition):
     """A container of Azure Blob Storage, as Azure ML's YAML describes it."""
 
     type: Literal["azure_blob"]
-    container_name: str = Field(pattern=_CONTAINER_PATTERN, examples=["images"])
+    container_name: str = Field(pattern=CONTAINER, examples=["images"])
     protocol: Literal["https", "wasbs"] = "https"
     """Has no effect: either is encrypted."""
 
@@ -164,7 +161,7 @@ class DataLakeDatastore(_AzureDefinition):
     """A file system of Azure Data Lake Storage Gen2, as Azure ML's YAML describes it."""
 
     type: Literal["azure_data_lake_gen2"]
-    filesystem: str = Field(pattern=_CONTAINER_PATTERN, examples=["images"])
+    filesystem: str = Field(pattern=CONTAINER, examples=["images"])
     protocol: Literal["https", "abfss"] = "https"
     """Has no effect: either is encrypted."""
 

@@ -8,30 +8,20 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
-
-from pydantic import BaseModel
 
 from parallelrun_core.datastores.definition import ANY, OF_TYPE, SECRET_PATTERN, Datastore
 from parallelrun_core.documents.codecs import FieldsCodec, definition_fields
 from parallelrun_core.documents.collection import Definitions
 from parallelrun_core.documents.file_store import FileStore
-from parallelrun_core.errors import InvalidInput, Problem
+from parallelrun_core.errors import InvalidInput
 from parallelrun_core.problems import did_you_mean, explain, location_of, validated
 
 _IN_A_FILE: Final = (
     "put it into a file of the folder of secrets on each node (PARALLELRUN_SECRETS_DIR), and write "
     "`credentials: {secret: NAME-OF-THE-FILE}`; docs/storage.md says what is in such a file"
 )
-_FORMS: Final = {
-    "name": "1 to 128 letters, digits, '_' and '-', not beginning with '-'",
-    "bucket": "the name of a bucket: at least 2 letters, digits, '.', '_' and '-'",
-    "container_name": "the name of a container: lowercase letters, digits and '-'",
-    "filesystem": "the name of a file system: lowercase letters, digits and '-'",
-    "account_name": "the name of a storage account: 3 to 24 lowercase letters and digits",
-}
 _SECRETS: Final = frozenset(
     {
         "account_key", "sas_token", "tenant_id", "client_id", "client_secret", "certificate", "thumbprint",
@@ -67,13 +57,10 @@ def read_definition(document: object, *, name: str = "") -> Datastore:
     if model is None:
         hint = _TYPES if kind in _AZURE_ONLY else did_you_mean(kind.lower(), OF_TYPE, _TYPES)
         raise InvalidInput.at("/type", f"a datastore of type {kind[:50]!r} can't be used here", hint)
-    return validated(model, fields, name=name, problem_of=_problem)
-
-
-def _problem(model: type[BaseModel], details: Any) -> Problem:
-    problem = explain(details, location_of(details), model.model_fields)
-    form = _FORMS.get(problem.pointer.rpartition("/")[2], "letters, digits and '-'")
-    return replace(problem, message=f"must be {form}") if details["type"] == "string_pattern_mismatch" else problem
+    known_fields = model.model_fields
+    return validated(
+        model, fields, name=name, problem_of=lambda _, details: explain(details, location_of(details), known_fields)
+    )
 
 
 def _check_credentials(fields: dict[str, Any]) -> None:

@@ -20,15 +20,15 @@ from parallelrun_core.azure.findings import DocumentLocation, Findings
 from parallelrun_core.azure.forms import is_of_pipeline
 from parallelrun_core.azure.invocation import DATA, invoked
 from parallelrun_core.described import Strict
-from parallelrun_core.endpoints.records import NAME_PATTERN, PLACE, Slot
+from parallelrun_core.endpoints.records import PLACE, Slot
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.intake.reading import Reading, read_job
 from parallelrun_core.names.assets import Names
+from parallelrun_core.names.patterns import PLAIN_NAME, in_words
 from parallelrun_core.problems import At, Problems, another_name, validated
 from parallelrun_core.spec.pipeline_steps import later_path
 from parallelrun_core.spec.problems import problem_of
 
-_NAME: Final = "1 to 128 letters, digits, '_' and '-', not beginning with '-'"
 _DATA_TYPES: Final = ("uri_folder", "uri_file", "mltable")
 
 
@@ -146,8 +146,8 @@ def checked_name(document_name: object, expected_name: str, at: At) -> str:
         expected_name: empty: any.
     """
     name = document_name if document_name is not None else expected_name
-    if not isinstance(name, str) or not re.fullmatch(NAME_PATTERN, name):
-        at.wrong(f"must be {_NAME}" if name else "this field is required")
+    if not isinstance(name, str) or not re.fullmatch(PLAIN_NAME, name):
+        at.wrong(f"must be {in_words(PLAIN_NAME)}" if name else "this field is required")
     elif expected_name and name != expected_name:
         problem = another_name(expected_name)
         at.wrong(problem.message, problem.hint)

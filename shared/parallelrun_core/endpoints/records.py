@@ -8,7 +8,6 @@ import msgspec
 
 from parallelrun_core.documents.schema import SCHEMA
 
-NAME_PATTERN: Final = r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,127}$"
 PLACE: Final = "__parallelrun_input_{}__"
 """Stands in a pipeline for what an invocation gives as this input."""
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final, Self
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.hosting.sources import read_flags, read_variables
+from parallelrun_core.problems import message_of
 from parallelrun_core.service.secret_sources import absolute_place, checked_place
 from parallelrun_core.wire.leasing import LEADER_S, LEASE_S
 
@@ -55,7 +56,7 @@ class ServiceSettings(BaseModel):
     """Port of /livez, /readyz and /metrics on the loopback interface; 0: none."""
     allow_volatile_redis: bool = False
     """Accept a Redis that doesn't keep its data. For tests."""
-    log_format: str = Field(default="json", pattern="^(json|text)$")
+    log_format: Literal["json", "text"] = "json"
     """The form of this service's log on stderr."""
 
     @field_validator("root")
@@ -104,8 +105,8 @@ class ServiceSettings(BaseModel):
         try:
             return cls(**values)
         except ValidationError as error:
-            lines = [f"--{'.'.join(map(str, item['loc'])).replace('_', '-')}: {item['msg']}" for item in error.errors()]
-            raise SystemExit("\n".join(lines)) from error
+            flags = [(".".join(map(str, each["loc"])).replace("_", "-"), message_of(each)) for each in error.errors()]
+            raise SystemExit("\n".join(f"--{flag}: {message}" for flag, message in flags)) from error
 
 
 class SealsComputes(ServiceSettings):

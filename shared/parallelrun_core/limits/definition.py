@@ -12,11 +12,11 @@ from parallelrun_core.documents.codecs import FieldsCodec, definition_fields
 from parallelrun_core.documents.collection import Definitions
 from parallelrun_core.documents.file_store import FileStore
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.names.patterns import LIMIT_NAME
 from parallelrun_core.problems import validated
 from parallelrun_core.spec.problems import problem_of
 from parallelrun_core.untrusted.document import load_document
 
-NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 _MOST_PER_MINUTE: Final = 100_000_000
 _FOLDER: Final = "limits"
 _MAX_BYTES: Final = 1 << 16
@@ -27,7 +27,7 @@ class Limit(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field(pattern=NAME_PATTERN)
+    name: str = Field(pattern=LIMIT_NAME)
     """The name by which jobs and scripts ask for permits."""
     requests_per_minute: int | None = Field(default=None, ge=1, le=_MOST_PER_MINUTE)
     """Calls that begin in any minute."""

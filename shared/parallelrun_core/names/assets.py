@@ -30,8 +30,6 @@ STORED_ALREADY: Final = (
 """What is said of such files for code of that kind, and what to do."""
 LATEST: Final = "latest"
 """The label of the version that was created last and is not archived."""
-NAME_PATTERN: Final = r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$"
-"""Of names, versions and labels: safe as the name of a file."""
 MODEL_TYPES: Final = ("custom_model", "mlflow_model", "triton_model")
 
 _KINDS: Final = Path(__file__).parents[1] / "assets" / "kinds"

@@ -26,14 +26,13 @@ from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.intake.prepared import JOB_ID, TRIGGER_TIME
 from parallelrun_core.intake.reading import Reading, read_job
 from parallelrun_core.names.assets import Names
+from parallelrun_core.names.patterns import PLAIN_NAME, in_words
 from parallelrun_core.problems import another_name, validated
-from parallelrun_core.schedules.records import NAME_PATTERN
 from parallelrun_core.schedules.trigger import read_trigger
 from parallelrun_core.schedules.trigger_base import Trigger
 from parallelrun_core.spec.problems import problem_of
 from parallelrun_core.untrusted.document import load_document
 
-_NAME: Final = "a name has 1 to 128 letters, digits, '_' and '-', and doesn't begin with '-'"
 _MACRO: Final = re.compile(r"\$\{\{\s*(name|creation_context\s*\.\s*trigger_time)\s*\}\}", re.IGNORECASE)
 _OTHER_ACTIONS: Final = ("import_data", "create_monitor", "invoke_endpoint")
 _REFERENCE: Final = "azureml:"
@@ -112,8 +111,8 @@ def _checked(document: object, name: str) -> ScheduleDocument:
             raise InvalidInput.at(f"/{action}", "a schedule makes jobs, and nothing else", "create_job")
     schedule_document = validated(ScheduleDocument, document, problem_of=problem_of)
     called = schedule_document.name or name
-    if not re.fullmatch(NAME_PATTERN, called):
-        raise InvalidInput.at("/name", _NAME if called else "this field is required")
+    if not re.fullmatch(PLAIN_NAME, called):
+        raise InvalidInput.at("/name", f"must be {in_words(PLAIN_NAME)}" if called else "this field is required")
     if name and called != name:
         raise InvalidInput(problems=(another_name(name),))
     return schedule_document

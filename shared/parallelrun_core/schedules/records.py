@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 from pydantic import ValidationError
@@ -18,8 +18,6 @@ from parallelrun_core.schedules.occurrences import Occurrences
 from parallelrun_core.schedules.policy import FireOutcome, Missed
 from parallelrun_core.schedules.trigger import occurrences, parsed_trigger
 from parallelrun_core.schedules.trigger_base import Trigger
-
-NAME_PATTERN: Final = r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,127}$"
 
 
 class Revision(msgspec.Struct, kw_only=True, frozen=True):

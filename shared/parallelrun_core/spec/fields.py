@@ -18,14 +18,14 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from parallelrun_core.described import Strict
-from parallelrun_core.names.assets import NAME_PATTERN
+from parallelrun_core.names.patterns import ASSET_NAME, JOB_NAME
 from parallelrun_core.problems import was_meant
 from parallelrun_core.storage.location import datastore_of
 from parallelrun_core.storage.supported import supported_path
 
 MAX_PATH: Final = 4096
 MAX_JOB_NAME: Final = 128
-JobName = Annotated[str, Field(pattern=rf"^[A-Za-z0-9][A-Za-z0-9 ._-]{{0,{MAX_JOB_NAME - 1}}}$")]
+JobName = Annotated[str, Field(pattern=JOB_NAME)]
 """A label for people. Records of accepted jobs are checked against it, too."""
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 FORBIDDEN_IN_FILE_NAME: Final = frozenset('~"#%&*:<>?/\\{|}')
@@ -189,8 +189,8 @@ def plain_outputs(value: object) -> object:
 class OutputAsset(Strict):
     """A name for what a job has written, once it has completed."""
 
-    name: str = Field(pattern=NAME_PATTERN, examples=["scores"])
-    version: str = Field(default="", pattern=rf"{NAME_PATTERN}|^$")
+    name: str = Field(pattern=ASSET_NAME, examples=["scores"])
+    version: str = Field(default="", pattern=rf"{ASSET_NAME}|^$")
     """Time when empty, the number after the highest one."""
     type: Literal["uri_folder", "uri_file", "mltable", "custom_model", "mlflow_model", "triton_model"] = "uri_folder"
     """The type of the data or of the model that it becomes."""

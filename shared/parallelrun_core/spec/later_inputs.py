@@ -7,10 +7,9 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import ConfigDict, Field
 
 from parallelrun_core.described import Strict
+from parallelrun_core.names.patterns import PLAIN_NAME
 
-_STEP: Final = r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,127}$"
-
-StepName = Annotated[str, Field(pattern=_STEP)]
+StepName = Annotated[str, Field(pattern=PLAIN_NAME)]
 
 
 class Deferred(Strict):

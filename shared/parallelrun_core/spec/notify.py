@@ -8,9 +8,9 @@ from typing import Final
 from pydantic import Field, field_validator
 
 from parallelrun_core.described import Strict
+from parallelrun_core.names.patterns import ASSET_NAME
 from parallelrun_core.untrusted.addresses import Reach, is_literal_of
 
-_NAME: Final = r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$"
 _PLAIN: Final = re.compile(r"[!-~]+")
 _URL: Final = re.compile(
     r"https?://(?P<user>[^/?#]*@)?(?P<host>\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:(?P<port>\d{1,5}))?([/?][^#]*)?(?P<fragment>#.*)?"
@@ -42,7 +42,7 @@ class Notify(Strict):
 
     url: str = Field(max_length=2048)
     """`https://` or `http://`, without credentials."""
-    secret: str = Field(default="", pattern=rf"{_NAME}|^$")
+    secret: str = Field(default="", pattern=rf"{ASSET_NAME}|^$")
     """Name of the key that signs the request: the file `webhooks/HOST/NAME` in the masters' folder of secrets, for the
     host of the URL. Not signed when empty."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import yaml
@@ -44,7 +45,9 @@ def problem_of(model: type[BaseModel], details: Any, hints: Mapping[str, str] = 
     where = location[:2] + location[3:] if location[:1] == [_TAGGED] else location
     problem = problems.explain(details, where, _known(model, location))
     if details["type"] == "extra_forbidden" and len(where) == 1 and (hint := hints.get(where[0], "")):
-        return Problem(pointer=problem.pointer, message=problem.message, hint=hint)
+        return replace(problem, hint=hint)
+    if details["type"] == "string_pattern_mismatch" and (field := model.model_fields.get("/".join(location))):
+        return replace(problem, hint="".join(f"such as {each!r}" for each in (field.examples or ())[:1]))
     return problem
 
 

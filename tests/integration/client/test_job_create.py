@@ -62,7 +62,7 @@ def test_create_can_have_a_url_told_of_the_end(api: FakeApi, capsys: pytest.Capt
     assert main([*create, "--notify", "ftp://x", "--notify-secret", "../x"]) == 1
     reported = capsys.readouterr().err
     assert "--notify: must be a URL" in reported
-    assert "--notify-secret: a name has " in reported
+    assert "--notify-secret: must be 1 to 128 letters" in reported
     assert main([*create, "--notify-secret", "pager"]) == 1
     assert "--notify-secret: it signs what --notify sends" in capsys.readouterr().err
     assert len(api.requests) == 1

@@ -14,6 +14,7 @@ from parallelrun_api.app import create_app
 from parallelrun_api.context import build_context
 from parallelrun_api.http.token import Token
 from parallelrun_api.settings import ApiSettings
+from parallelrun_core.names.patterns import in_words
 
 ROOT = Path(__file__).parents[3]
 
@@ -47,6 +48,8 @@ def test_every_operation_is_described(document: dict[str, Any]) -> None:
         assert operation["description"], (method, path)
         for parameter in operation.get("parameters", []):
             assert parameter["description"], (method, path, parameter["name"])
+            if (pattern := parameter["schema"].get("pattern")) and parameter["name"] != "what_if":
+                assert in_words(pattern) != in_words(""), (method, path, parameter["name"])
 
 
 def test_every_operation_tells_its_errors_in_one_form(document: dict[str, Any]) -> None:

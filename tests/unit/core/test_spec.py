@@ -89,7 +89,7 @@ def test_two_fields_are_enough_and_the_defaults_are_the_references() -> None:
         ("output_action", "append", "append_row"),
         ("logging_level", "LOUD", "DEBUG"),
         ("instance_count", 0, "greater than or equal to 1"),
-        ("name", "", "begins with a letter or digit"),
+        ("name", "", "beginning with a letter or a digit"),
         ("name", "-x", "1 to 128"),
         ("name", "job\n", "1 to 128"),
         ("name", "a/b", "1 to 128"),

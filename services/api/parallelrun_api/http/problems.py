@@ -18,6 +18,7 @@ from parallelrun_api.http.errors import HttpError
 from parallelrun_api.models import Problem, ProblemEntry
 from parallelrun_core.errors import NoRoom, NotFound, ParallelRunError, Unauthorized, Unavailable
 from parallelrun_core.folder.disk_trouble import is_full, may_pass
+from parallelrun_core.problems import message_of
 from parallelrun_core.store.connection import CONNECTION_ERRORS, RedisError
 from parallelrun_core.untrusted.sanitize import visible
 
@@ -165,5 +166,4 @@ def _of_http(error: HTTPException) -> _Known:
 def _of_parameter(details: dict[str, object]) -> ProblemEntry:
     where = details.get("loc") or ()
     pointer = "/" + "/".join(map(str, where)) if isinstance(where, tuple | list) else ""
-    message = str(details.get("msg", "not valid"))
-    return ProblemEntry(pointer=visible(pointer), message=visible(message[:1].lower() + message[1:]))
+    return ProblemEntry(pointer=visible(pointer), message=visible(message_of(details)))

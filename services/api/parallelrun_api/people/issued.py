@@ -21,11 +21,11 @@ from parallelrun_core.documents.codecs import FieldsCodec
 from parallelrun_core.documents.collection import Definitions
 from parallelrun_core.documents.file_store import FileStore
 from parallelrun_core.errors import Conflict, CorruptLog, InvalidInput, NewerSchema, NotFound
+from parallelrun_core.names.patterns import OWNER_NAME, in_words
 from parallelrun_core.service import telemetry
 
 log = telemetry.logger()
 
-NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}$"
 PREFIX: Final = "prt_"
 """The beginning of each token, by which scanners of published code find one."""
 _FOLDER: Final = "tokens"
@@ -35,7 +35,7 @@ _READ_EVERY_S: Final = 30.0
 _SETTLED_NS: Final = 2_000_000_000
 """A folder that was changed more recently may change again without another time of its change."""
 _DAY_S: Final = 86_400.0
-_NAME: Final = re.compile(NAME_PATTERN)
+_NAME: Final = re.compile(OWNER_NAME)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +95,7 @@ class IssuedTokens:
             Conflict: there is one of this name.
         """
         if not _NAME.fullmatch(name) or name == ONLY_ONE:
-            hint = "1 to 64 letters, digits and . _ @ -, beginning with a letter or a digit; not 'default'"
+            hint = f"{in_words(OWNER_NAME)}; not {ONLY_ONE!r}"
             raise InvalidInput.at("/name", f"{name[:80]!r} is not the name of a token", hint)
         text = f"{PREFIX}{secrets.token_urlsafe(32)}"
         now = time.time()

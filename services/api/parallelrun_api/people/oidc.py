@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from parallelrun_api.people.issued import NAME_PATTERN
 from parallelrun_api.people.person import ONLY_ONE, Person, Scope
 from parallelrun_core.errors import Unauthorized, Unavailable
+from parallelrun_core.names.patterns import OWNER_NAME, in_words
 from parallelrun_core.service import telemetry
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _TIMEOUT_S: Final = 5.0
 _MOST_BYTES: Final = 1 << 20
 _REFETCH_S: Final = 10.0
 _KEPT_S: Final = 3600.0
-_NAME: Final = re.compile(NAME_PATTERN)
+_NAME: Final = re.compile(OWNER_NAME)
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -118,8 +118,8 @@ class Oidc:
         name = claims.get(self.provider.name_claim)
         if not isinstance(name, str) or not _NAME.fullmatch(name) or name == ONLY_ONE:
             raise Unauthorized(
-                f"The claim {self.provider.name_claim!r} of the token is no name that an owner can have: up to 64 "
-                "letters, digits, and . _ @ -"
+                f"The claim {self.provider.name_claim!r} of the token is no name that an owner can have: "
+                f"{in_words(OWNER_NAME)}"
             )
         groups = claims.get(self.provider.groups_claim) or ()
         names = frozenset(groups.split() if isinstance(groups, str) else map(str, groups))

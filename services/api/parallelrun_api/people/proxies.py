@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Final
 
-from parallelrun_api.people.issued import NAME_PATTERN
 from parallelrun_api.people.person import ONLY_ONE
+from parallelrun_core.names.patterns import OWNER_NAME
 
-_NAME: Final = re.compile(NAME_PATTERN)
+_NAME: Final = re.compile(OWNER_NAME)
 
 
 @dataclass(frozen=True)

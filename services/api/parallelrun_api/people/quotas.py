@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from msgspec.structs import asdict, replace
 
-from parallelrun_api.people.issued import NAME_PATTERN
 from parallelrun_api.people.person import CURRENT
 from parallelrun_core.answers.people import Quota
 from parallelrun_core.documents.codecs import FieldsCodec
@@ -20,6 +19,7 @@ from parallelrun_core.errors import Conflict, CorruptLog, NewerSchema, NotFound,
 from parallelrun_core.figures import counted
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.lru_cache import LruCache
+from parallelrun_core.names.patterns import OWNER_NAME
 from parallelrun_core.retention.sizes import SizesByOwner
 from parallelrun_core.service import failpoints
 from parallelrun_core.store.connection import CONNECTION_ERRORS, Redis
@@ -63,7 +63,7 @@ class Quotas:
             ),
             noun="quota",
             create_hint="set one with `parallelrun quota set NAME`",
-            is_name=re.compile(NAME_PATTERN).fullmatch,
+            is_name=re.compile(OWNER_NAME).fullmatch,
         )
 
     def of(self, owner: str) -> Quota:

@@ -17,7 +17,7 @@ from parallelrun_api.routes.submitting import document_and_files
 from parallelrun_api.submission.forms import CONTENT
 from parallelrun_core.answers.assets import Asset, AssetLabels, AssetPage, SitePlaces
 from parallelrun_core.layout import asset_files
-from parallelrun_core.names.assets import NAME_PATTERN
+from parallelrun_core.names.patterns import ASSET_NAME
 
 router = Operations("assets", about="Names for data, models, environments, components and code.")
 
@@ -41,9 +41,9 @@ _BODY: Final = document_body(
     ),
 )
 KindOf = Annotated[Kind, Path(description="Type of assets.", examples=["data"])]
-Name = Annotated[str, Path(description="Name of an asset.", pattern=NAME_PATTERN, examples=["images"])]
-Version = Annotated[str, Path(description="One of its versions.", pattern=NAME_PATTERN, examples=["3"])]
-Label = Annotated[str, Path(description="One of its labels.", pattern=NAME_PATTERN, examples=["stable"])]
+Name = Annotated[str, Path(description="Name of an asset.", pattern=ASSET_NAME, examples=["images"])]
+Version = Annotated[str, Path(description="One of its versions.", pattern=ASSET_NAME, examples=["3"])]
+Label = Annotated[str, Path(description="One of its labels.", pattern=ASSET_NAME, examples=["stable"])]
 Archived = Annotated[bool, Query(description="Also those that are archived.")]
 
 

@@ -17,6 +17,7 @@ from parallelrun_core.answers.jobs import Job
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.folder.job_folder import job_folder
 from parallelrun_core.folder.tags import tags_of, write_tags
+from parallelrun_core.names.patterns import TAG_NAME, TAG_VALUE
 from parallelrun_core.spec.fields import MOST_USD
 from parallelrun_core.wire.states import Priority
 
@@ -25,8 +26,8 @@ _MAX_ID: Final = 2**53 - 1
 """What every reader of JSON takes for a whole number."""
 MOST_TAGS = 100
 """A job has at most so many once they are changed."""
-TagName = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=r"^[^=\x00]+$")]
-TagValue = Annotated[str, StringConstraints(max_length=1024, pattern=r"^[^\x00]*$")]
+TagName = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=TAG_NAME)]
+TagValue = Annotated[str, StringConstraints(max_length=1024, pattern=TAG_VALUE)]
 
 
 class NewPriority(Asked):

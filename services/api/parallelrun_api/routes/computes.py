@@ -14,10 +14,10 @@ from parallelrun_api.routes.responses import document_body
 from parallelrun_api.routes.router import Operations
 from parallelrun_core.answers.answer import answer_of, rfc3339
 from parallelrun_core.answers.computes import Compute, ComputeList, ComputeNode, ComputeStatus
-from parallelrun_core.computes.definition import NAME_PATTERN
 from parallelrun_core.computes.definition import Compute as Definition
 from parallelrun_core.computes.kinds import kinds
 from parallelrun_core.documents.codecs import definition_fields
+from parallelrun_core.names.patterns import COMPUTE_NAME
 from parallelrun_core.store.provisioning import ProvisioningStatus as Status
 from parallelrun_core.untrusted.sanitize import visible
 
@@ -89,7 +89,7 @@ def _status(status: Status) -> ComputeStatus:
 DefinitionRoutes(
     path="/computes",
     noun="compute",
-    name=Path(alias="compute", description="Name of a compute.", pattern=NAME_PATTERN, examples=["cpu-cluster"]),
+    name=Path(alias="compute", description="Name of a compute.", pattern=COMPUTE_NAME, examples=["cpu-cluster"]),
     models=(Compute, ComputeList),
     service=lambda context: context.computes,
     answer=lambda compute: _shown(compute, None),

@@ -10,7 +10,8 @@ from parallelrun_api.routes.definition_routes import DefinitionRoutes
 from parallelrun_api.routes.responses import document_body
 from parallelrun_api.routes.router import Operations
 from parallelrun_core.answers.cluster import Datastore, DatastoreList
-from parallelrun_core.datastores.definition import NAME_PATTERN, OF_TYPE
+from parallelrun_core.datastores.definition import OF_TYPE
+from parallelrun_core.names.patterns import PLAIN_NAME
 
 router = Operations("datastores", about="Named places in object stores.")
 
@@ -34,7 +35,7 @@ _BODY: Final = document_body(
 DefinitionRoutes(
     path="/datastores",
     noun="datastore",
-    name=Path(alias="datastore", description="Name of a datastore.", pattern=NAME_PATTERN, examples=["images"]),
+    name=Path(alias="datastore", description="Name of a datastore.", pattern=PLAIN_NAME, examples=["images"]),
     models=(Datastore, DatastoreList),
     service=lambda context: context.datastores,
     answer=Datastore.of,

@@ -18,8 +18,8 @@ from parallelrun_api.submission.upload import (
 )
 from parallelrun_core.answers.endpoints import BatchDeployment, BatchDeploymentList, BatchEndpoint, BatchEndpointList
 from parallelrun_core.answers.jobs import Job
-from parallelrun_core.endpoints.records import NAME_PATTERN
 from parallelrun_core.layout import code_store
+from parallelrun_core.names.patterns import PLAIN_NAME
 
 router = Operations("batch endpoints", about="Jobs over data that whoever calls them gives.")
 
@@ -50,14 +50,14 @@ _INVOCATION: Final[dict[str, Any]] = {
         "instance_count": {"type": "integer"},
     },
 }
-Name = Annotated[str, Path(description="Name of a batch endpoint.", pattern=NAME_PATTERN, examples=["iris"])]
-Deployment = Annotated[str, Path(description="Name of a deployment.", pattern=NAME_PATTERN, examples=["blue"])]
+Name = Annotated[str, Path(description="Name of a batch endpoint.", pattern=PLAIN_NAME, examples=["iris"])]
+Deployment = Annotated[str, Path(description="Name of a deployment.", pattern=PLAIN_NAME, examples=["blue"])]
 
 
 DefinitionRoutes(
     path="/batch-endpoints",
     noun="batch endpoint",
-    name=Path(alias="endpoint", description="Name of a batch endpoint.", pattern=NAME_PATTERN, examples=["iris"]),
+    name=Path(alias="endpoint", description="Name of a batch endpoint.", pattern=PLAIN_NAME, examples=["iris"]),
     models=(BatchEndpoint, BatchEndpointList),
     service=lambda context: context.endpoints,
     answer=lambda endpoint: endpoint,

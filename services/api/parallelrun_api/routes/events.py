@@ -21,6 +21,7 @@ from parallelrun_api.routes.responses import JobId, content
 from parallelrun_api.routes.router import Operations
 from parallelrun_core.answers.jobs import Job
 from parallelrun_core.errors import ParallelRunError
+from parallelrun_core.names.patterns import EVENT_ID
 from parallelrun_core.service.pacing import Every
 from parallelrun_core.store.connection import RedisError
 from parallelrun_core.store.event_stream import EventId, StreamEvent
@@ -33,7 +34,6 @@ _WAITING_S: Final = 2.0
 """How often a stream finds out what its job waits for."""
 _ADMISSION_S: Final = 1.0
 """How often a stream finds out whether who follows it may still do so."""
-_ID: Final = r"^(|\d{1,18}(-\d{1,18})?)$"
 _JOB: Final = {"$ref": "#/components/schemas/Job"}
 _DATA: Final[dict[str, dict[str, Any]]] = {
     "snapshot": _JOB,
@@ -90,13 +90,13 @@ _EVENT: Final[dict[str, Any]] = {
 async def events(
     job_id: JobId,
     context: Ctx,
-    last_event_id: Annotated[str, Header(description="Continue after this event.", pattern=_ID)] = "",
+    last_event_id: Annotated[str, Header(description="Continue after this event.", pattern=EVENT_ID)] = "",
     last_event_id_query: Annotated[
         str,
         Query(
             alias="last_event_id",
             description="The same, where headers can't be set; 0: from the beginning.",
-            pattern=_ID,
+            pattern=EVENT_ID,
         ),
     ] = "",
 ) -> StreamingResponse:

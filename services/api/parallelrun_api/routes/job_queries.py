@@ -11,7 +11,7 @@ from pydantic import BeforeValidator
 from parallelrun_api.people.person import CURRENT
 from parallelrun_api.views.job_search import JobQuery, Order
 from parallelrun_api.views.jobs import JobFilter
-from parallelrun_core.ids import JOB_ID
+from parallelrun_core.names.patterns import JOB, MAKER
 from parallelrun_core.wire.states import JobState
 
 
@@ -24,7 +24,7 @@ def _written_as_a_time(value: object) -> object:
 Moment = Annotated[datetime, BeforeValidator(_written_as_a_time)]
 """A time in a query, which pydantic would also take as a number of seconds."""
 Status = Annotated[JobState | None, Query(description="Only jobs in this state.")]
-Parent = Annotated[str, Query(description="Only the steps of this pipeline.", pattern=f"^({JOB_ID})?$")]
+Parent = Annotated[str, Query(description="Only the steps of this pipeline.", pattern=f"{JOB}|^$")]
 Steps = Annotated[bool, Query(description="Also jobs that are steps of pipelines.")]
 Owner = Annotated[str | None, Query(description="Only jobs of this person; empty: of whoever runs the server.")]
 Archived = Annotated[bool, Query(description="Also jobs that are archived.")]
@@ -56,7 +56,7 @@ def job_query(
         str,
         Query(
             description="Only jobs made by a `schedule`, `endpoint` or `pipeline`, or by one, as `schedule:nightly`.",
-            pattern="^((schedule|endpoint|pipeline)(:.{1,300})?)?$",
+            pattern=f"{MAKER}|^$",
         ),
     ] = "",
     owner: Owner = None,

@@ -10,7 +10,8 @@ from parallelrun_api.routes.definition_routes import DefinitionRoutes
 from parallelrun_api.routes.responses import document_body
 from parallelrun_api.routes.router import Operations
 from parallelrun_core.answers.cluster import RateLimit, RateLimitList
-from parallelrun_core.limits.definition import NAME_PATTERN, Limit
+from parallelrun_core.limits.definition import Limit
+from parallelrun_core.names.patterns import LIMIT_NAME
 
 router = Operations("limits", about="What all jobs together may ask of one service.")
 
@@ -26,7 +27,7 @@ def _shown(limit: Limit) -> RateLimit:
 DefinitionRoutes(
     path="/limits",
     noun="limit",
-    name=Path(alias="limit", description="Name of a limit.", pattern=NAME_PATTERN, examples=["openai"]),
+    name=Path(alias="limit", description="Name of a limit.", pattern=LIMIT_NAME, examples=["openai"]),
     models=(RateLimit, RateLimitList),
     service=lambda context: context.limits,
     answer=_shown,

@@ -11,13 +11,14 @@ from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer, no_content
 from parallelrun_api.http.token import Token as ServerToken
 from parallelrun_api.models import QuotaRequest, TokenRequest
-from parallelrun_api.people.issued import NAME_PATTERN, IssuedToken, IssuedTokens
+from parallelrun_api.people.issued import IssuedToken, IssuedTokens
 from parallelrun_api.people.person import CURRENT, SCOPES, Scope
 from parallelrun_api.routes.responses import content
 from parallelrun_api.routes.router import Operations
 from parallelrun_core.answers.answer import rfc3339
 from parallelrun_core.answers.people import NewToken, Quota, QuotaList, Token, TokenList, UsageList, UsageOfWeek
 from parallelrun_core.errors import Conflict
+from parallelrun_core.names.patterns import OWNER_NAME
 from parallelrun_core.store.slot_quotas import EVERYBODY
 from parallelrun_core.untrusted.sanitize import csv_cell
 
@@ -28,7 +29,7 @@ _NO_KEY: Final = (
     "(--computes-key-file)."
 )
 _NOT_NEEDED: Final = "This server requires no token (--insecure), so it makes none."
-OwnerName = Annotated[str, Path(description="An owner, or `everybody`.", pattern=NAME_PATTERN, examples=["anna"])]
+OwnerName = Annotated[str, Path(description="An owner, or `everybody`.", pattern=OWNER_NAME, examples=["anna"])]
 _CSV: Final = "text/csv; charset=utf-8"
 _HOUR_S: Final = 3600.0
 _COLUMNS: Final = "week,owner,slot_hours,gpu_hours,cost,job_bytes,week_bytes"
@@ -42,7 +43,7 @@ def _issued_of(request: Request) -> IssuedTokens:
 
 
 Issued = Annotated[IssuedTokens, Depends(_issued_of)]
-Name = Annotated[str, Path(description="Name of a token.", pattern=NAME_PATTERN, examples=["anna"])]
+Name = Annotated[str, Path(description="Name of a token.", pattern=OWNER_NAME, examples=["anna"])]
 
 
 @router.operation("GET /tokens", "List tokens", TokenList, (403, 409))

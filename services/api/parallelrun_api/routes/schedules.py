@@ -18,7 +18,7 @@ from parallelrun_api.views import schedules as views
 from parallelrun_core.answers.jobs import Job
 from parallelrun_core.answers.schedules import FirePage, Schedule, SchedulePage
 from parallelrun_core.layout import code_store
-from parallelrun_core.schedules.records import NAME_PATTERN
+from parallelrun_core.names.patterns import PLAIN_NAME
 from parallelrun_core.schedules.triggers import kinds
 
 router = Operations("schedules", about="Jobs that are made when they are due.")
@@ -49,7 +49,7 @@ _BODY: Final = document_body(
     example=("nightly", _EXAMPLE_YAML),
     form=zip_form("code", "A document, whose job has no `code`.", "A zip of the folder with the entry script."),
 )
-Name = Annotated[str, Path(description="Name of a schedule.", pattern=NAME_PATTERN, examples=["nightly"])]
+Name = Annotated[str, Path(description="Name of a schedule.", pattern=PLAIN_NAME, examples=["nightly"])]
 
 
 @router.operation("GET /schedules", "List schedules", SchedulePage, (429,))

@@ -31,7 +31,7 @@ from parallelrun_core.answers.pictures import (
     Timeline,
 )
 from parallelrun_core.errors import Conflict
-from parallelrun_core.ids import JOB_ID
+from parallelrun_core.names.patterns import JOB
 from parallelrun_core.wire.states import TERMINAL
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ async def compare_jobs(
     job_id: JobId,
     context: Ctx,
     *,
-    other: Annotated[str, Query(description="The id of the other job.", pattern=f"^{JOB_ID}$")],
+    other: Annotated[str, Query(description="The id of the other job.", pattern=JOB)],
 ) -> Response:
     """Two jobs side by side: their key figures, and the settings in which they differ."""
     ids = (job_id, other)

@@ -14,6 +14,7 @@ from parallelrun_core.azure.forms import CONFIG
 from parallelrun_core.azure.scope import DocumentTooLarge, PipelineScope
 from parallelrun_core.azure.v2_models import MODEL_TYPES
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.names.patterns import PLAIN_NAME
 from parallelrun_core.spec.expressions import only_expression, reference, same_name
 
 V1: Final = "v1"
@@ -27,7 +28,7 @@ RUN_NOTHING: Final = (IF_ELSE, *LOOPS)
 """Kinds of steps that say how others run."""
 _KINDS: Final = ("parallel", "command", "pipeline", *RUN_NOTHING)
 _ARTIFACTS_OF: Final = re.compile(r"parent\.jobs\.([A-Za-z0-9_-]+)\.outputs\.artifacts\b", re.IGNORECASE)
-_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
+_NAME: Final = re.compile(PLAIN_NAME)
 
 
 @dataclass(frozen=True, slots=True)

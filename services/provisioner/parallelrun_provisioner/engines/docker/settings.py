@@ -12,6 +12,7 @@ from typing import ClassVar
 from pydantic import Field, field_validator
 
 from parallelrun_core.code.dockerfile_check import reach_of_registry, registry_host
+from parallelrun_core.names.patterns import USER_AND_GROUP_BUT_ROOT
 from parallelrun_core.service.secret_sources import checked_place
 from parallelrun_core.untrusted.addresses import Reach
 from parallelrun_core.untrusted.connecting import looked_up_reach
@@ -57,7 +58,7 @@ class DockerSettings(ImageSettings):
     cache: str = ""
     """A volume or a folder of the host in which nodes keep what they have built and fetched. Empty: each has its own,
     which ends with it."""
-    user: str = Field(default="10001:10001", pattern=r"^([1-9]\d*:[1-9]\d*)?$")
+    user: str = Field(default="10001:10001", pattern=USER_AND_GROUP_BUT_ROOT)
     """User and group of the nodes' agents; they start as root, to be able to start workers as other users. Empty: they
     stay root without its rights, where an engine without root runs as the owner of the volumes."""
     worker_uids: str = "20000-59999"

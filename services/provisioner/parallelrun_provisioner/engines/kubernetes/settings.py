@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from parallelrun_core.names.patterns import USER_AND_GROUP
 from parallelrun_provisioner.engines.image_settings import ImageSettings
 
 
@@ -39,6 +40,6 @@ class KubernetesSettings(ImageSettings):
     service_account: str = ""
     """Service account of the nodes, which belong to it: they end when it is removed. They get no token of it. That of
     the namespace when not set, to which they don't belong."""
-    user: str = Field(default="10001:10001", pattern=r"^\d+:\d+$")
+    user: str = Field(default="10001:10001", pattern=USER_AND_GROUP)
     """User and group of the nodes: agents and workers, who own the volumes. 0:0, root without its rights, is for
     volumes that belong to root."""
