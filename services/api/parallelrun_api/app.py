@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from fastapi import FastAPI
 
-from parallelrun_api.azure import install as azure
+from parallelrun_api import azure
 from parallelrun_api.context import Context
 from parallelrun_api.http import problems
 from parallelrun_api.http.audit import Audit
