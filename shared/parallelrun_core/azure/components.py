@@ -52,14 +52,16 @@ def _interface(document: Mapping[str, Any], where: DocumentLocation, findings: F
     for group, usual in ("inputs", None), ("outputs", "uri_folder"):
         if not isinstance(document.get(group), dict):
             continue
-        interface[group] = {}
-        for name, value in document[group].items():
-            entry = {"type": value} if isinstance(value, str) else value
-            if isinstance(entry, dict) and entry.get("type") == _ANY_PATH:
-                entry = {**entry, "type": usual}
-            if group == "inputs" and isinstance(entry, dict) and entry.get("mode") in _WRITABLE:
+        interface[group] = dict(document[group])
+        for name, declared in interface[group].items():
+            if not isinstance(declared, dict):
+                continue
+            entry = dict(declared)
+            if entry.get("type") == _ANY_PATH:
+                entry["type"] = usual
+            if group == "inputs" and entry.get("mode") in _WRITABLE:
                 note = f"{entry['mode']} is read as ro_mount: what a job writes is in its outputs"
                 findings.note(where.at(group, name, "mode"), note)
-                entry = {**entry, "mode": "ro_mount"}
+                entry["mode"] = "ro_mount"
             interface[group][name] = entry
     return interface
