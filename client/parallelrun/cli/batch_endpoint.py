@@ -20,7 +20,7 @@ batch_deployment = Commands(help="The deployments of batch endpoints.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False)]
 OneEndpoint = Annotated[str, typer.Argument(metavar="NAME", show_default=False, autocompletion=completion.endpoints)]
-NameOption = Annotated[str, typer.Option("--name", "-n", help="Its name, if the file doesn't say.")]
+NameOption = Annotated[str, typer.Option("--name", "-n", help="Its name, in place of that in the file.")]
 OfEndpoint = Annotated[
     str,
     typer.Option(

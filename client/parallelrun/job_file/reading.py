@@ -103,25 +103,27 @@ def read_job_file(path: str | Path, assignments: Iterable[str] = (), names: Name
 
 
 @contextmanager
-def read_definition(definition: Mapping[str, Any] | str | Path) -> Iterator[tuple[Any, Path]]:
+def read_definition(definition: Mapping[str, Any] | str | Path, **changes: str) -> Iterator[tuple[Any, Path]]:
     """A document, and the folder that its relative paths start from: of its file, or else the current one.
 
     Problems that are raised in this block get their lines in the file.
 
     Args:
         definition: the document, or the path of a file with it.
+        changes: fields in place of the document's, unless they are empty.
 
     Raises:
         InvalidInput: the file can't be read.
     """
+    changed = {field: value for field, value in changes.items() if value}
     if isinstance(definition, Mapping):
-        yield dict(definition), Path.cwd()
+        yield {**definition, **changed}, Path.cwd()
         return
     file = Path(definition)
     text, document = _content(file)
     source = Source(file, text, document, [])
     try:
-        yield document, file.absolute().parent
+        yield {**document, **changed} if isinstance(document, dict) else document, file.absolute().parent
     except InvalidInput as error:
         error.replace_problems(lambda problem: problem if problem.place else source.located(problem))
         raise

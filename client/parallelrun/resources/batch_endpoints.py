@@ -30,7 +30,7 @@ class BatchEndpoints(Definitions[BatchEndpoint], SendsJobs):
         Args:
             definition: its document, or the path of a file with it, as YAML or JSON, as Azure ML has them. It may be
                 missing.
-            name: what it is called, if the document doesn't say.
+            name: what it is called, in place of the name in the document.
 
         Raises:
             InvalidInput: something is wrong with it. Nothing was sent.
@@ -38,8 +38,8 @@ class BatchEndpoints(Definitions[BatchEndpoint], SendsJobs):
         from parallelrun.job_file.reading import read_definition
         from parallelrun_core.endpoints.document import read_endpoint
 
-        with read_definition({} if definition is None else definition) as (document, _):
-            endpoint = read_endpoint(document, name=name)
+        with read_definition({} if definition is None else definition, name=name) as (document, _):
+            endpoint = read_endpoint(document)
         return self._put(endpoint.name, document)
 
     def invoke(
@@ -90,7 +90,7 @@ class BatchDeployments(SendsJobs):
         Args:
             definition: its document, or the path of a file with it, as YAML or JSON, as Azure ML has them. Relative
                 paths start from the folder of that file, or from the current folder.
-            name, endpoint_name: what it is called, and whose it is, if the document doesn't say.
+            name, endpoint_name: what it is called, and whose it is, in place of what the document says.
             set_default: invoke it when a request names none.
             upload_code: send its code. Otherwise the server reads it at the same path, now.
 
@@ -112,9 +112,8 @@ class BatchDeployments(SendsJobs):
         from parallelrun.resources.names import names_of
         from parallelrun_core.endpoints.document import read_deployment
 
-        with read_definition(definition) as (document, folder):
-            names = names_of(self._transport)(folder)
-            return read_deployment(document, name=name, endpoint=endpoint, folder=folder, names=names)
+        with read_definition(definition, name=name, endpoint_name=endpoint) as (document, folder):
+            return read_deployment(document, folder=folder, names=names_of(self._transport)(folder))
 
     def list(self, endpoint_name: str) -> list[BatchDeployment]:
         """Return the deployments of an endpoint, by name. Raises NotFound."""

@@ -167,5 +167,7 @@ def test_the_site_file_of_a_server_counts_for_all_that_it_reads(redis_url: str, 
         assert said["datastores"] == {"workspaceblobstore": str(tmp_path / "root" / "blobstore")}
         file.write_text(f"datastores:\n  workspaceblobstore: {site.data}\n")
         assert api.get("/v1/site").json()["datastores"] == {"workspaceblobstore": str(site.data)}
+        made = make(api, "/v1/assets/data/a/versions", {"path": "azureml://datastores/workspaceblobstore/paths/"})
+        assert Path(made.json()["content"]["path"]) == site.data
         file.write_text("dta: {}\n")
         assert "site.yml:1" in api.get("/v1/site").text or api.get("/v1/site").status_code == 422

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.integration
 MODEL = """\
 type: model
 name: blue
-endpoint_name: iris
+endpoint_name: flowers
 model: {path: ./model}
 code_configuration: {code: ./src, scoring_script: main.py}
 environment: {conda_file: ./conda.yml, image: any}
@@ -63,7 +63,7 @@ def documents(tmp_path: Path) -> Path:
     (folder / "src" / "main.py").write_text(ENTRY_SCRIPT)
     (folder / "model" / "weights").write_text("1")
     for name, text in {
-        "endpoint.yml": "name: iris\nauth_mode: aad_token\ndescription: Flowers\n",
+        "endpoint.yml": "name: flowers\nauth_mode: aad_token\ndescription: Flowers\n",
         "deployment.yml": MODEL, "pipeline.yml": PIPELINE, "component.yml": COMPONENT, "conda.yml": CONDA,
     }.items():  # fmt: skip
         (folder / name).write_text(text)
@@ -78,8 +78,10 @@ def _server(api: httpx.Client, shared_api: ApiServer, monkeypatch: pytest.Monkey
 def test_from_files_to_a_job_and_back(
     documents: Path, site: Site, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["batch-endpoint", "create", "-f", str(documents / "endpoint.yml")]) == 0
-    assert main(["batch-deployment", "create", "-f", str(documents / "deployment.yml"), "--set-default"]) == 0
+    # What the command line says is in place of what the files say, as in `az ml`.
+    assert main(["batch-endpoint", "create", "-f", str(documents / "endpoint.yml"), "-n", "iris"]) == 0
+    file = str(documents / "deployment.yml")
+    assert main(["batch-deployment", "create", "-f", file, "-e", "iris", "--set-default"]) == 0
     assert capsys.readouterr().out == "iris\nblue\n"
     assert main(["batch-endpoint", "invoke", "iris", "--input", str(site.data), "--mini-batch-size", "3"]) == 0
     record = JobFolder(root, capsys.readouterr().out.strip()).record()

@@ -186,6 +186,7 @@ class AssetService:
             stored = {"files": keep_zip(self._root, content, path), "file": path}
             fields = {key: value for key, value in new.content.items() if key != "path"} | stored
             return replace(new, content=fields)
+        path = self.names.place(path)
         if not is_url(path) and not os.path.isabs(path):
             raise InvalidInput.at("/path", f"{path!r} is no absolute path, and nothing was sent with it", _SEND)
         storage, rule = storage_of(path), PathRule(self._root, seen_places(self._places))
@@ -195,4 +196,4 @@ class AssetService:
             trouble = storage.input_trouble(path, is_one_file=is_file, rule=rule)
         if trouble is not None:
             raise InvalidInput.at("/path", trouble.message, trouble.hint)
-        return new
+        return replace(new, content={**new.content, "path": path})
