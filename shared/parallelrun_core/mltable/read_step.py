@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 
 import msgspec
 
-from parallelrun_core.mltable.options import one_of
+from parallelrun_core.mltable.options import flag, one_of
 from parallelrun_core.problems import At
 
 UNPACKED_LIMIT: Final = 64 << 20
@@ -29,6 +29,8 @@ class Text(NamedTuple):
 
 TYPED_TEXT: Final = ("on_mismatch", "inference")
 """Names of these options."""
+OF_FILES: Final = ("include_path_column", "file_extension")
+"""Likewise, of read steps that are given their files by a listing."""
 
 
 def typed_text(options: dict[str, Any], at: At) -> dict[str, Any]:
@@ -39,6 +41,18 @@ def typed_text(options: dict[str, Any], at: At) -> dict[str, Any]:
     return {
         "on_mismatch": one_of(checked, "on_mismatch", ("keep", "null", "error"), "null", at),
         "inference": one_of(checked, "inference", ("exact", "azure"), "azure", at),
+    }
+
+
+def of_files(options: dict[str, Any], at: At) -> dict[str, Any]:
+    """The options of `ReadStep`, as a job that begins now has them. An extension may be written without its dot."""
+    extension = options.get("file_extension") or ""
+    if at.below("file_extension").is_of(extension, str, "text, such as .csv"):
+        extension = f".{extension.removeprefix('.')}" if extension else ""
+    return {
+        "include_path_column": flag(options, "include_path_column", at),
+        "file_extension": extension,
+        "has_exact_integers": True,
     }
 
 
@@ -55,6 +69,8 @@ class ReadStep(msgspec.Struct, kw_only=True, tag_field="step"):
     """The folder of the table becomes known only when the job begins."""
 
     include_path_column: bool = False
+    file_extension: str = ""
+    """Files are read whose names end so, in this letter case; empty: all."""
     has_exact_integers: bool = False
     """Whole numbers keep all of their digits. False: the job began in a release that rounded some of them."""
 

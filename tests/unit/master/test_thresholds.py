@@ -179,6 +179,9 @@ def test_ranges_without_a_record_are_not_what_run_is_blamed_for() -> None:
     assert (failure.code, failure.summary) == (
         "EMPTY_INPUT", "There is nothing to process in /x: no file, or no row.",
     )  # fmt: skip
+    table = {"x": {"path": "/x", "transformations": [{"read_delimited": {"file_extension": ".csv"}}, {"take": 1}]}}
+    failure = nothing_returned(spec(inputs=table), progress(scheduled=3, done=3, empty=3), ErrorGroups())
+    assert failure.summary == "There is nothing to process in /x: no file .csv, or no row."
     failure = nothing_returned(spec(), progress(scheduled=10, done=3, empty=3, failed=7), ErrorGroups())
     assert "all mini-batches failed (7)" in failure.summary
     failure = nothing_returned(spec(), progress(scheduled=10, done=4, empty=3, failed=6), ErrorGroups())

@@ -58,6 +58,10 @@ def test_leftovers_of_a_table_are_skipped_with_their_count_and_names(tmp_path: P
     assert "_SUCCESS" in warning
     assert "inputs.data.hidden_files: read" in warning
     assert folder in warning
+    folder_with(tmp_path, "summary.json", "below/c.CSV", "below/d.csv")
+    for extension in (".csv", "csv"):
+        files, _ = listed(folder, folder, transformations=[{"read_delimited": {"file_extension": extension}}])
+        assert files == ["_year=2026/b.csv", "a.csv", "below/d.csv"]
 
 
 def test_leftovers_of_a_list_are_only_what_is_known(tmp_path: Path) -> None:

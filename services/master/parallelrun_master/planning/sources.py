@@ -58,10 +58,12 @@ class Sources:
                 yield folder, [name]
             return
         left_out_folder, left_out = self._left_out
+        extension = os.fsencode(self._plan.read.file_extension) if self._plan.read is not None else b""
         for listing, leftovers in self._listings:
             for folder, names in self._versions.noted(listing) if self._versions is not None else listing:
                 data = [name for name in names if name != left_out] if folder == left_out_folder else names
                 data = leftovers.without(folder, data)
+                data = [name for name in data if name.endswith(extension)] if extension else data
                 if data:
                     yield folder, data
             leftovers.markers = listing.markers

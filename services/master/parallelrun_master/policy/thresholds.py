@@ -54,7 +54,11 @@ def _over_items(spec: JobSpec, progress: Progress) -> str:
 def empty_input(spec: JobSpec) -> JobFailure:
     """The failure of a job without items."""
     where = ", ".join(spec.data_paths())
-    return JobFailure(code="EMPTY_INPUT", summary=f"There is nothing to process in {where}: no file, or no row.")
+    steps = [step for _, each in spec.data_inputs() for step in each.transformations if isinstance(step, dict)]
+    options = [each for step in steps for each in step.values() if isinstance(each, dict)]
+    extensions = {str(each["file_extension"]) for each in options if each.get("file_extension")}
+    files = " ".join(["no file", *sorted(extensions)])
+    return JobFailure(code="EMPTY_INPUT", summary=f"There is nothing to process in {where}: {files}, or no row.")
 
 
 def nothing_returned(spec: JobSpec, progress: Progress, errors: ErrorGroups) -> JobFailure:

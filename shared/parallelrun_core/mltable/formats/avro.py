@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from parallelrun_core.mltable.options import IGNORED, flag, options_of
-from parallelrun_core.mltable.read_step import ReadStep
+from parallelrun_core.mltable.options import IGNORED, options_of
+from parallelrun_core.mltable.read_step import OF_FILES, ReadStep, of_files
 from parallelrun_core.problems import At
 
 
@@ -20,8 +20,8 @@ class ReadAvro(ReadStep, tag="read_avro"):
 
     @classmethod
     def parse(cls, options: object, at: At) -> ReadAvro:
-        checked = options_of(options, at, ("include_path_column", *IGNORED))
-        return cls(include_path_column=flag(checked, "include_path_column", at), has_exact_integers=True)
+        checked = options_of(options, at, (*OF_FILES, *IGNORED))
+        return cls(**of_files(checked, at))
 
     def as_written(self) -> ReadAvro:
         return msgspec.structs.replace(self, schema="")

@@ -6,14 +6,22 @@ from typing import Any, Final
 
 from parallelrun_core.mltable.conversions import ColumnType, NamePattern, parse_conversions
 from parallelrun_core.mltable.options import IGNORED, encoding, flag, one_of, options_of, size_in_bytes
-from parallelrun_core.mltable.read_step import TYPED_TEXT, UNPACKED_LIMIT, Text, TypedText, typed_text
+from parallelrun_core.mltable.read_step import (
+    OF_FILES,
+    TYPED_TEXT,
+    UNPACKED_LIMIT,
+    Text,
+    TypedText,
+    of_files,
+    typed_text,
+)
 from parallelrun_core.problems import At
 
 _HEADERS: Final = ("all_files_same_headers", "all_files_different_headers", "from_first_file", "no_header")
 _OPTIONS: Final = (
-    "delimiter", "header", "support_multi_line", "empty_as_string", "encoding", "include_path_column", "unpacked_limit",
+    "delimiter", "header", "support_multi_line", "empty_as_string", "encoding", "unpacked_limit",
     "columns_by", "skip_lines", "comment",
-    "infer_column_types", *TYPED_TEXT, *IGNORED,
+    "infer_column_types", *OF_FILES, *TYPED_TEXT, *IGNORED,
 )  # fmt: skip
 _MOST_SAMPLED: Final = 100_000
 _MOST_SKIPPED: Final = 10_000
@@ -61,13 +69,12 @@ class ReadDelimited(TypedText, tag="read_delimited"):
             header=one_of(checked, "header", _HEADERS, _HEADERS[0], at),
             support_multi_line=flag(checked, "support_multi_line", at),
             empty_as_string=flag(checked, "empty_as_string", at),
-            include_path_column=flag(checked, "include_path_column", at),
             encoding=encoding(checked, at),
             columns_by=one_of(checked, "columns_by", ("name", "position"), "position", at),
             skip_lines=_lines_skipped(checked, at),
             comment=_comment(checked, delimiter, at),
             unpacked_limit=size_in_bytes(checked, "unpacked_limit", UNPACKED_LIMIT, at),
-            has_exact_integers=True,
+            **of_files(checked, at),
             **typed_text(checked, at),
             **_inference(checked.get("infer_column_types", True), at.below("infer_column_types")),
         )

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from parallelrun_core.mltable.options import IGNORED, encoding, flag, one_of, options_of, size_in_bytes
-from parallelrun_core.mltable.read_step import TYPED_TEXT, UNPACKED_LIMIT, Text, TypedText, typed_text
+from parallelrun_core.mltable.options import IGNORED, encoding, one_of, options_of, size_in_bytes
+from parallelrun_core.mltable.read_step import (
+    OF_FILES,
+    TYPED_TEXT,
+    UNPACKED_LIMIT,
+    Text,
+    TypedText,
+    of_files,
+    typed_text,
+)
 from parallelrun_core.problems import At
 
 DICTS: Final = "dicts"
@@ -41,7 +49,7 @@ class ReadJsonLines(TypedText, tag="read_json_lines"):
         checked = options_of(
             options,
             at,
-            ("invalid_lines", "encoding", "include_path_column", "unpacked_limit", "rows_as", *TYPED_TEXT, *IGNORED),
+            ("invalid_lines", "encoding", "unpacked_limit", "rows_as", *OF_FILES, *TYPED_TEXT, *IGNORED),
         )
         if checked.get("rows_as") == DICTS and checked.get("include_path_column"):
             at.below("include_path_column").wrong("a dict has the values of its line alone", "leave out rows_as: dicts")
@@ -50,7 +58,6 @@ class ReadJsonLines(TypedText, tag="read_json_lines"):
             encoding=encoding(checked, at),
             unpacked_limit=size_in_bytes(checked, "unpacked_limit", UNPACKED_LIMIT, at),
             rows_as=one_of(checked, "rows_as", ("dataframe", DICTS), "dataframe", at),
-            include_path_column=flag(checked, "include_path_column", at),
-            has_exact_integers=True,
+            **of_files(checked, at),
             **typed_text(checked, at),
         )
