@@ -111,9 +111,8 @@ class FileStore:
             raise DocumentMissing(name) from error
 
     def replace(self, name: str, data: bytes, *, if_version: str | None = None) -> bool:
-        self.make()
         path = self._path(name)
-        with self._locked():
+        with self.locked():
             if if_version is not None:
                 self._check(name, if_version)
             if not os.path.lexists(path):
@@ -133,7 +132,7 @@ class FileStore:
     def remove(self, name: str) -> None:
         if not self.exists(name):
             raise DocumentMissing(name)
-        with self._locked():
+        with self.locked():
             try:
                 os.unlink(self._path(name))
             except FileNotFoundError as error:
@@ -169,12 +168,25 @@ class FileStore:
 
     def remove_child(self, name: str) -> None:
         removed = self._folder / f".removed-{secrets.token_hex(6)}"
-        try:
-            os.rename(self._path(name), removed)
-        except FileNotFoundError as error:
-            raise DocumentMissing(name) from error
-        sync_folder(self._folder)
+        if not self.exists(name):
+            raise DocumentMissing(name)
+        with self.locked():
+            try:
+                os.rename(self._path(name), removed)
+            except FileNotFoundError as error:
+                raise DocumentMissing(name) from error
+            sync_folder(self._folder)
         shutil.rmtree(removed, ignore_errors=True)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        self.make()
+        fd = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, PRIVATE_FILE)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(fd)
 
     def _path(self, name: str) -> str:
         return self.location(_checked(name))
@@ -198,15 +210,6 @@ class FileStore:
         except DocumentMissing as error:
             raise VersionMismatch(name) from error
         raise VersionMismatch(name)
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        fd = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, PRIVATE_FILE)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(fd)
 
 
 def _version(status: os.stat_result) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol, Self
 
 
@@ -108,4 +109,11 @@ class DocumentStore(Protocol):
 
     def remove_child(self, name: str) -> None:
         """Remove a store below this one with all that is in it; it is gone at once. Raises DocumentMissing."""
+        ...
+
+    def locked(self) -> AbstractContextManager[None]:
+        """Hold the lock of this store: meanwhile nobody else has it, and nobody removes a store below this one.
+
+        Who holds it replaces and removes nothing of this store itself: that waits for the lock.
+        """
         ...

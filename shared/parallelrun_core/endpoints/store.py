@@ -63,8 +63,9 @@ class EndpointStore:
 
     def put_deployment(self, deployment: Deployment) -> None:
         """Define a deployment, durably. Raises NotFound if there is no such endpoint."""
-        self.get(deployment.endpoint)
-        self._deployments(deployment.endpoint).define(deployment)
+        with self._store.locked():  # or it could outlive the endpoint, and belong to the next one of its name
+            self.get(deployment.endpoint)
+            self._deployments(deployment.endpoint).define(deployment)
 
     def remove_deployment(self, endpoint_name: str, name: str) -> None:
         """Remove a deployment. Its jobs stay. Raises NotFound."""

@@ -52,7 +52,7 @@ class ScheduleStore:
             NotFound: there is none of this name; says which there are.
             NewerSchema, CorruptLog: it can't be read.
         """
-        revision = self.find(name) if name in self._store.children() else None
+        revision = self.find(name)
         if revision is None:
             raise no_such("schedule", name, self.names())
         return revision
@@ -63,8 +63,9 @@ class ScheduleStore:
         Raises:
             NewerSchema, CorruptLog: it can't be read.
         """
-        number = self._last_number(name) if number is None else number
-        return self._revisions(name).find(f"{_REVISION}{number}")
+        if not self._has(name):
+            return None
+        return self._revisions(name).find(f"{_REVISION}{number or self._last_number(name)}")
 
     def put(self, name: str, revision: Revision) -> None:
         """Add a revision of a schedule, durably and as a whole. The first one makes the schedule.
@@ -74,19 +75,15 @@ class ScheduleStore:
                 one of this name.
             NewerSchema, CorruptLog: the revision before can't be read.
         """
-        if revision.number == 1:
-            self._store.child(name).child(_FIRES).make()
-        else:
-            before = self.find(name, revision.number - 1)
-            if before is None or before.schedule_id != revision.schedule_id:
+        with self._store.locked():  # or another schedule could get this name, and the revision
+            if revision.number == 1:
+                self._store.child(name).child(_FIRES).make()
+            else:
+                before = self.find(name, revision.number - 1)
+                if before is None or before.schedule_id != revision.schedule_id:
+                    raise _changed(name)
+            if not self._revisions(name).put_if_absent(f"{_REVISION}{revision.number}", revision):
                 raise _changed(name)
-        is_added = False
-        with suppress(DocumentMissing):
-            is_added = self._revisions(name).put_if_absent(
-                f"{_REVISION}{revision.number}", revision, if_store_exists=revision.number > 1
-            )
-        if not is_added:
-            raise _changed(name)
         self._record_change()
 
     def remove(self, name: str) -> None:
@@ -95,9 +92,9 @@ class ScheduleStore:
         Raises:
             NotFound: there is none of this name.
         """
-        if name not in self.names():  # one that can't be read is there, and can be removed
-            raise no_such("schedule", name, self.names())
         try:
+            if not self._has(name):  # one that can't be read is there, and can be removed
+                raise DocumentMissing(name)
             self._store.remove_child(name)
         except DocumentMissing as error:
             raise no_such("schedule", name, self.names()) from error
@@ -117,6 +114,10 @@ class ScheduleStore:
         with suppress(CorruptLog, NewerSchema):
             return str((self._changes.find(_CHANGES) or {}).get("last", ""))
         return ""
+
+    def _has(self, name: str) -> bool:
+        """Return whether there is a schedule of this name, readable or not."""
+        return name in self._store.children() and self._last_number(name) > 0
 
     def _last_number(self, name: str) -> int:
         """Return the number of the revision that counts; 0: there is none, and so no schedule."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Self
 
 import obstore
@@ -11,6 +12,7 @@ from obstore.store import MemoryStore, ObjectStore
 
 from parallelrun_core.documents.store import DocumentExists, DocumentMissing, Stored, VersionMismatch
 
+_LOCK = ".lock"
 _MADE = ".made"
 
 
@@ -90,7 +92,19 @@ class BucketStore:
         names = child._all_names()
         if not names:
             raise DocumentMissing(name)
-        obstore.delete(self._bucket, [f"{child._prefix}{each}" for each in names])
+        with self.locked():
+            obstore.delete(self._bucket, [f"{child._prefix}{each}" for each in names])
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        while True:
+            with suppress(DocumentExists):
+                self.create(_LOCK, b"")
+                break
+        try:
+            yield
+        finally:
+            obstore.delete(self._bucket, self._key(_LOCK))
 
     def _key(self, name: str) -> str:
         return f"{self._prefix}{name}"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
 from pathlib import Path
+from types import MethodType
 
 import pytest
 
@@ -11,11 +13,12 @@ from parallelrun_core.errors import Conflict, CorruptLog, NotFound
 from parallelrun_core.ids import is_job_id, new_job_id
 from parallelrun_core.schedules.fires import KEPT
 from parallelrun_core.schedules.policy import FireOutcome
-from parallelrun_core.schedules.records import rfc3339_of, stamp, time_of_stamp
+from parallelrun_core.schedules.records import Revision, rfc3339_of, stamp, time_of_stamp
 from parallelrun_core.schedules.store import ScheduleStore
 from tests.unit.schedules.factories import MADE, fire, revision
 
 HOUR = timedelta(hours=1)
+HUNG_S = 60
 
 
 @pytest.fixture
@@ -41,6 +44,7 @@ def test_the_last_revision_counts(store: ScheduleStore, root: Path) -> None:
     assert store.get("nightly") == revision(2, is_enabled=False)
     with pytest.raises(NotFound, match="did you mean 'nightly'"):
         store.get("nihgtly")
+    assert store.find("../nightly") is None
     (root / "schedules" / "weekly" / "fires").mkdir(parents=True)  # its first revision never came
     with pytest.raises(NotFound, match=r"There is no schedule 'weekly': there are nightly\.$"):
         store.get("weekly")
@@ -61,6 +65,31 @@ def test_of_two_who_change_a_schedule_one_is_told_so(store: ScheduleStore) -> No
     with pytest.raises(Conflict):
         store.put("nightly", revision(2))
     assert store.get("nightly").schedule_id == "made meanwhile"
+
+
+def test_nobody_makes_another_schedule_of_the_name_while_a_revision_is_added(
+    root: Path, store: ScheduleStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.put("nightly", revision())
+    others: list[threading.Thread] = []
+
+    def make_another() -> None:
+        other = ScheduleStore(root)
+        other.remove("nightly")
+        other.put("nightly", revision(schedule_id="another"))
+
+    def find(self: ScheduleStore, name: str, number: int | None = None) -> Revision | None:
+        before = ScheduleStore.find(self, name, number)
+        others.append(threading.Thread(target=make_another))
+        others[0].start()
+        others[0].join(timeout=0.2)  # it would have ended, if it did not wait
+        return before
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "find", MethodType(find, store))
+        store.put("nightly", revision(2))
+    others[0].join(timeout=HUNG_S)
+    assert store.get("nightly") == revision(schedule_id="another")
 
 
 def test_each_change_shows_in_one_number(store: ScheduleStore, root: Path) -> None:
