@@ -23,9 +23,16 @@ _CORE: Final = {
     **dict.fromkeys(("Environment", "RunConfiguration", "ScriptRunConfig"), _ENVIRONMENT),
 }
 _STEPS: Final = dict.fromkeys(("ParallelRunConfig", "ParallelRunStep", "PythonScriptStep"), _OURS)
+_SIGN_IN: Final = (
+    "AzureCliAuthentication", "InteractiveLoginAuthentication", "MsiAuthentication", "ServicePrincipalAuthentication",
+)  # fmt: skip
 MODULES: Final[Mapping[str, Mapping[str, str]]] = {
     "azureml": {},
+    "azureml.contrib": {},
+    "azureml.contrib.pipeline": {},
+    "azureml.contrib.pipeline.steps": _STEPS,
     "azureml.core": _CORE,
+    "azureml.core.authentication": dict.fromkeys(_SIGN_IN, _WORKSPACE),
     "azureml.core.compute": dict.fromkeys(("AmlCompute", "ComputeTarget"), _WORKSPACE),
     "azureml.core.compute_target": {"ComputeTargetException": _WORKSPACE},
     "azureml.core.conda_dependencies": {"CondaDependencies": _ENVIRONMENT},
@@ -51,6 +58,7 @@ MODULES: Final[Mapping[str, Mapping[str, str]]] = {
         "PipelineRun": _WORKSPACE,
     },
     "azureml.pipeline.core.graph": {"PipelineParameter": _OURS},
+    "azureml.pipeline.core.run": {"PipelineRun": _WORKSPACE},
     "azureml.pipeline.steps": _STEPS,
     "azureml.widgets": {"RunDetails": _WORKSPACE},
 }

@@ -85,6 +85,15 @@ class _Computes(Mapping[str, ComputeTarget]):
         return 0
 
 
+class InteractiveLoginAuthentication(ReportsMissing):
+    """A way to sign in to Azure, as v1 has several. None has an effect: the server's token counts."""
+
+    def __init__(self, *_: Any, **__: Any) -> None: ...
+
+
+AzureCliAuthentication = MsiAuthentication = ServicePrincipalAuthentication = InteractiveLoginAuthentication
+
+
 class Workspace(ReportsMissing):
     """The one workspace of a server; names of subscription, resource group and workspace don't matter."""
 

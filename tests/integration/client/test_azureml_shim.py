@@ -186,10 +186,14 @@ for call in (
 
 
 CHAINS: Final = """
-from azureml.core import Datastore, Environment
+from azureml.contrib.pipeline.steps import ParallelRunConfig, ParallelRunStep
+from azureml.core import Datastore, Environment, Workspace
+from azureml.core.authentication import ServicePrincipalAuthentication
 from azureml.data import OutputFileDatasetConfig
 from azureml.pipeline.core import Pipeline, PipelineData
-from azureml.pipeline.steps import ParallelRunConfig, ParallelRunStep, PythonScriptStep
+from azureml.pipeline.core.run import PipelineRun
+from azureml.pipeline.steps import PythonScriptStep
+Workspace.get("w", auth=ServicePrincipalAuthentication(tenant_id="t", service_principal_id="i"))
 default_ds = Datastore(None, "workspaceblobstore")
 raw = OutputFileDatasetConfig(name="Raw_Data", destination=(default_ds, "raw_data/{run-id}")).read_delimited_files()
 raw = raw.register_on_complete(name="Raw_Data")

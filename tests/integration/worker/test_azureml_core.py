@@ -32,6 +32,7 @@ def job(tmp_path: Path) -> dict[str, Any]:
             {"name": "flowers", "version": "7", "path": str(model)},
             {"name": "flowers", "version": "6", "path": "/gone"},
             {"name": "far", "version": "1", "path": "s3://bucket/far"},
+            {"name": "given", "version": "", "path": str(model)},
         ],
     }  # fmt: skip
 
@@ -80,6 +81,7 @@ def test_a_script_finds_its_model_logs_and_uploads(start: Start, job: dict[str, 
                 here.input_datasets["pictures"].to_path(), here.input_datasets["LIMIT"], pictures.mount().mount_point,
                 Model(workspace, "flowers").version, Model(workspace, "flowers", version=6).path,
                 here.get_metrics("sizes"), sorted(workspace.models),
+                Model(workspace, "given").download("kept"),
             ]
         """,
         job,
@@ -88,7 +90,8 @@ def test_a_script_finds_its_model_logs_and_uploads(start: Start, job: dict[str, 
     rows = harness.run("x").rows.decode().splitlines()
     assert rows == [
         "job_1", "parallelrun", job["models"][0]["path"], "roses", "True",
-        str([str(folder / "a.png")]), "5", str(folder), "7", "/gone", "{'sizes': [1, 2]}", "['far', 'flowers']",
+        str([str(folder / "a.png")]), "5", str(folder), "7", "/gone", "{'sizes': [1, 2]}",
+        "['far', 'flowers', 'given']", f"kept/{Path(job['models'][0]['path']).name}",
     ]  # fmt: skip
     metrics = read_metrics(harness.logs).metrics
     assert {name: metric.last for name, metric in metrics.items()} == {

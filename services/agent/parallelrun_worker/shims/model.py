@@ -97,7 +97,7 @@ def _model_called(name: str, version: Any) -> dict[str, Any]:
     wanted_version = "" if version in (None, "latest") else str(version)
     same = [each for each in models if each["name"].lower() == name.lower()]
     for each in same:
-        if wanted_version in ("", str(each["version"])):
+        if wanted_version in ("", str(each["version"] or 1)):
             return dict(each)
     folder = os.environ.get("AZUREML_MODEL_DIR", "")
     if not same and folder and os.path.exists(os.path.join(folder, name)):
