@@ -10,7 +10,7 @@ import queue
 import signal
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Final
 
@@ -57,6 +57,16 @@ class TemplateLink:
         self._forked: queue.SimpleQueue[ForkedProcess | None] = queue.SimpleQueue()
         self._running: dict[int, ForkedProcess] = {}
         threading.Thread(target=self._listen, name="template", daemon=True).start()
+
+    def share(self, modules: Iterable[str]) -> None:
+        """Have these imported before further services are forked."""
+        with suppress(OSError):  # the next fork says so
+            self._channel.send(" ".join(["import", *modules]).encode())
+
+    def settle(self) -> None:
+        """Have the template give back what it needs for forking; it forks no more."""
+        with suppress(OSError):
+            self._channel.send(b"settle")
 
     def fork(self, order: Order, log: int) -> ForkedProcess:
         """Have a service forked.

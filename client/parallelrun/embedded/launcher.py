@@ -53,6 +53,7 @@ class Launcher:
         self._mark = mark
         self._on_note = on_note
         self._link: TemplateLink | None = None
+        self._has_forked = self._has_settled = False
 
     def log_of(self, name: str) -> Path:
         return self._logs / f"{name}.log"
@@ -75,9 +76,20 @@ class Launcher:
             self._link.close()
             self._link = None
 
+    def share(self, services: Sequence[Service]) -> None:
+        """Let the template import the modules of services that are about to be forked."""
+        if self._link is not None and services:
+            self._link.share(dict.fromkeys(service.module[0] for service in services if service.module))
+
+    def settle(self) -> None:
+        """Start services by themselves from now on, if some were forked: their template gives back its memory."""
+        if self._link is not None and self._has_forked and not self._has_settled:
+            self._has_settled = True
+            self._link.settle()
+
     def fork(self, service: Service) -> ForkedProcess | None:
         """Fork a service from the template; None: it is to be started by itself."""
-        if self._link is None or not service.module:
+        if self._link is None or self._has_settled or not service.module:
             return None
         order = Order(
             module=service.module[0],
@@ -87,6 +99,7 @@ class Launcher:
             folder=str(self._folder),
             nice=service.nice,
         )
+        self._has_forked = True
         with self.log_of(service.name).open("ab") as log:
             try:
                 return self._link.fork(order, log.fileno())

@@ -34,6 +34,8 @@ HEALTHY_AFTER_S: Final = 30.0
 _KILLED_WITHIN_S: Final = 10.0
 _POLL_EVERY_S: Final = 1.0
 _TRIM_EVERY_S: Final = 10.0
+_SETTLED_S: Final = 2.0
+"""When services have started, as a rule, and need the CPUs no more: the shortest jobs have ended before."""
 
 
 @dataclass
@@ -162,12 +164,13 @@ class Supervisor:
 
     def _keep_running(self) -> None:
         """Start what is asked for, and restart what dies, until all of it is to end."""
-        trim_at = time.monotonic() + _TRIM_EVERY_S
+        trim_at = time.monotonic() + _SETTLED_S
         while True:
             restarts = [child.restart_at for child in self._children.values() if child.restart_at is not None]
             event = self._next(min([trim_at, *restarts]))
             if time.monotonic() >= trim_at:
                 service_logs.trim(map(self.log_of, self._children))
+                self._launcher.settle()
                 trim_at = time.monotonic() + _TRIM_EVERY_S
             match event:
                 case None:
@@ -175,9 +178,11 @@ class Supervisor:
                         if child.restart_at is not None and child.restart_at <= time.monotonic():
                             self._launch(child)
                 case _Start(services, done):
-                    for service in services:
+                    for number, service in enumerate(services):
                         self._children[service.name] = _Child(service)
                         self._launch(self._children[service.name])
+                        if number == 0:  # it takes longest, and imports while its template does so for the others
+                            self._launcher.share(services[1:])
                     done.set()
                 case _Exit(process):
                     if (dead := self._reap(process)) is not None:

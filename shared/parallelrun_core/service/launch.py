@@ -11,7 +11,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Final, cast
@@ -33,19 +33,14 @@ def console_script() -> None:
     run(f"{os.path.basename(sys.argv[0]).replace('-', '_')}.main")
 
 
-def run(module_name: str, on_import: Callable[[], object] = lambda: None) -> None:
-    """Run the `main()` of a module with `sys.argv` as it is; never returns.
-
-    Args:
-        on_import: called when the module has been imported.
-    """
+def run(module_name: str) -> None:
+    """Run the `main()` of a module with `sys.argv` as it is; never returns."""
     put_python_path_last()
     from parallelrun_core.service.process import hide_memory  # which imports modules that a user's may be named as
 
     hide_memory()  # before there is anything to see
     with quick_imports():
         module = import_module(module_name)
-    on_import()
     gc.enable()
     code: object = None
     try:

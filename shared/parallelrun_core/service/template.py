@@ -8,7 +8,10 @@ a service, its environment with its secrets above all, is read by the forked pro
 It gets SIGTERM when the thread of the process PARENT that has started it ends. PADDING is room for the command lines
 of services, see `show_as`. FD is a socket (SOCK_SEQPACKET) on which the owner orders and is told:
 
+    import MODULE…  what services need that are forked from now on: each would write to 7 MB of what it shares with
+                    others, with the names that it imports
     fork            with two descriptors: an order (`Order`, as JSON) and the service's log → `forked PID`
+    settle          fork no more, and give back the memory for it, see `parent.py`
     reap PID        forget a process that has ended; until then its id is given to no other one
     ended PID CODE  as `subprocess.Popen.returncode` has it
 
@@ -18,24 +21,25 @@ also be a fork of its owner, which calls `serve`.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import select
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Final, NoReturn
 
-from parallelrun_core.service import launch
+from parallelrun_core.service import launch, parent
 from parallelrun_core.service.process import be_nice, die_with_parent, hide_memory, show_as
 from parallelrun_core.service.process_start import put_python_path_last
 
-PACKET_BYTES: Final = 64
-_IMPORTED_WITHIN_S: Final = 1.0
+PACKET_BYTES: Final = 256
 _SHARED: Final = (
     "parallelrun_core.assets.catalog",
     "parallelrun_core.code.stored",
@@ -51,10 +55,16 @@ _SHARED: Final = (
     "parallelrun_core.hosting.settings",
     "parallelrun_core.intake.reopening",
     "parallelrun_core.limits.definition",
+    "parallelrun_core.mltable.formats.avro",
+    "parallelrun_core.mltable.formats.delimited",
+    "parallelrun_core.mltable.formats.delta_lake",
+    "parallelrun_core.mltable.formats.json_lines",
+    "parallelrun_core.mltable.formats.parquet",
     "parallelrun_core.mltable.input_plan",
     "parallelrun_core.mltable.plan",
     "parallelrun_core.pipelines.outputs",
     "parallelrun_core.pipelines.standing",
+    "parallelrun_core.store.credentials",
     "parallelrun_core.store.fitness",
     "parallelrun_core.store.job_views",
     "parallelrun_core.store.leader_queue",
@@ -65,7 +75,9 @@ _SHARED: Final = (
     "parallelrun_core.store.rq.workers",
     "parallelrun_core.store.seals",
     "parallelrun_core.tracing.context",
-    "parallelrun_core.wire.row_formats",
+    "parallelrun_core.wire.row_formats.jsonl",
+    "parallelrun_core.wire.row_formats.parquet",
+    "parallelrun_core.wire.row_formats.text",
 )
 """Each with all that it imports: what most services need, and nothing that starts a thread."""
 
@@ -105,8 +117,6 @@ class Template:
         self._channel = channel
         self._wake, self._wake_end = wake
         self._running: set[int] = set()
-        self._importing: list[int] = []
-        """Of each service that still imports, the end of a pipe whose other end it closes then."""
 
     def serve(self) -> None:
         """Do what the owner orders; returns when it has closed the channel."""
@@ -127,20 +137,23 @@ class Template:
         """Carry out the next order; returns False if there will be none."""
         packet, fds, _, _ = socket.recv_fds(self._channel, PACKET_BYTES, 2)
         match packet.decode().split():
+            case ["import", *modules]:
+                with suppress(Exception):  # the service says so, in its own log
+                    _import(modules)
             case ["fork"]:
                 pid = self._fork(*fds)
                 self._running.add(pid)
                 self._channel.send(f"forked {pid}".encode())
+            case ["settle"]:
+                self._settle()
             case ["reap", pid]:
                 os.waitpid(int(pid), 0)
         return bool(packet)
 
     def _fork(self, order: int, log: int) -> int:
         """Fork a service; returns its process id, which by then is that of its session, too."""
-        self._wait_for_cpu()
         has_session, session_end = os.pipe()
-        has_imported, imported_end = os.pipe()
-        parent = os.getpid()
+        template = os.getpid()
         pid = os.fork()
         if pid == 0:
             code = 1
@@ -148,38 +161,24 @@ class Template:
                 os.setsid()
                 os.close(session_end)
                 die_with_parent()
-                if os.getppid() == parent:  # it may have ended before the kernel was asked
+                if os.getppid() == template:  # it may have ended before the kernel was asked
                     os.close(has_session)
-                    os.close(has_imported)
-                    self._become(order, log, lambda: os.close(imported_end))
+                    self._become(order, log)
                     code = 0
             finally:
                 os._exit(code)
         os.close(session_end)
         os.read(has_session, 1)
-        for fd in (has_session, imported_end, order, log):
+        for fd in (has_session, order, log):
             os.close(fd)
-        self._importing.append(has_imported)
         return pid
 
-    def _wait_for_cpu(self) -> None:
-        """Wait until fewer services import than there are CPUs, so that the one that was ordered first, which takes
-        longest, has one for itself; but not for ever.
-        """
-        while len(self._importing) >= len(os.sched_getaffinity(0)):
-            imported, _, _ = select.select(self._importing, [], [], _IMPORTED_WITHIN_S)
-            for fd in imported or self._importing[:1]:
-                os.close(fd)
-                self._importing.remove(fd)
-
-    def _become(self, order_fd: int, log: int, on_import: Callable[[], object]) -> None:
+    def _become(self, order_fd: int, log: int) -> None:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self._channel.close()
         os.close(self._wake)
         os.close(self._wake_end)
-        for fd in self._importing:
-            os.close(fd)
         for stream in (sys.stdout, sys.stderr):
             os.dup2(log, stream.fileno())
         os.close(log)
@@ -193,7 +192,7 @@ class Template:
         show_as(order.shown_as)
         sys.argv = [order.module, *order.arguments]
         try:
-            launch.run(order.module, on_import)
+            launch.run(order.module)
         except BaseException:
             sys.excepthook(*sys.exc_info())  # as the interpreter does at the end of a program
             sys.stderr.flush()
@@ -201,44 +200,54 @@ class Template:
 
     def _report_ended(self) -> None:
         for pid in list(self._running):
-            ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
-            if ended is not None:
-                code = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+            if parent.has_ended(self._channel.fileno(), pid):
                 self._running.discard(pid)
-                self._channel.send(f"ended {pid} {code}".encode())
+
+    def _settle(self) -> None:
+        """Become a small program that goes on as the parent, if the kernel has what that needs."""
+        if parent.can_be_parent():
+            self._channel.set_inheritable(True)
+            numbers = map(str, [self._channel.fileno(), *self._running])
+            with suppress(OSError):
+                os.execv(sys.executable, [sys.executable, "-I", "-S", parent.__file__, *numbers])  # noqa: S606
 
 
-def serve(channel: int, parent: int, shown_as: list[str]) -> NoReturn:
+def serve(channel: int, owner: int, shown_as: list[str]) -> NoReturn:
     """Import, and fork services until the owner closes the channel; exits with 1 if that would lose a thread.
 
     Args:
         channel: the descriptor of this process' side.
-        parent: the process that has started this one, and with which it ends.
+        owner: the process that has started this one, and with which it ends.
         shown_as: the command line that others see.
     """
     hide_memory()
     die_with_parent()
-    if os.getppid() != parent:  # it ended before the kernel was asked
+    if os.getppid() != owner:  # it ended before the kernel was asked
         os._exit(0)
     put_python_path_last()
-    with launch.quick_imports():
-        for module in _SHARED:
-            import_module(module)
-        # Else each service does these, in memory of its own.
-        import_module("parallelrun_core.spec").JobSpec.model_rebuild()
-        import_module("parallelrun_core.store.rq.workers").warm_up()
-    if sum(1 for _ in Path("/proc/self/task").iterdir()) > 1:
-        sys.exit("an imported module has started a thread, which forking would lose: services import for themselves")
+    _import(_SHARED)
+    # Else each service does these, in memory of its own.
+    import_module("parallelrun_core.spec").JobSpec.model_rebuild()
+    import_module("parallelrun_core.store.rq.workers").warm_up()
+    gc.freeze()
     show_as(shown_as)
     wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     Template(socket.socket(fileno=channel), wake).serve()
     os._exit(0)
 
 
+def _import(modules: Iterable[str]) -> None:
+    with launch.quick_imports():
+        for module in modules:
+            import_module(module)
+    if sum(1 for _ in Path("/proc/self/task").iterdir()) > 1:
+        sys.exit("an imported module has started a thread, which forking would lose: services import for themselves")
+
+
 def main() -> None:
     """Be the program."""
-    fd, parent = map(int, sys.argv[1:3])
-    serve(fd, parent, sys.orig_argv[: -len(sys.argv[1:])])
+    fd, owner = map(int, sys.argv[1:3])
+    serve(fd, owner, sys.orig_argv[: -len(sys.argv[1:])])
 
 
 if __name__ == "__main__":
