@@ -4,7 +4,7 @@
 two processes, each of which loads the network when it starts. `wall_to_loop` counts from the first image to the last
 row, with the network loaded in both; `whole_to_loop` has starting, too: a job from its submission on a warm cluster,
 the loop from the start of its processes. `cpu_to_loop` is of the same whole: in both, the CPU of processes that start,
-import torch and load the network is counted. `memory_over_loop_mb` is the memory of all processes of a cluster
+import torch and load the network is counted. `memory_over_loop_mb` is the memory of all processes of a new cluster
 together, their templates included (the sum of their Pss, sampled in a round of its own), beyond that of the loop's.
 
 Needs torch and pillow, which ParallelRun doesn't: without them there is nothing to measure. At full size, Dask, Ray and
@@ -45,7 +45,6 @@ def run(mini_batch):
 """
 _RIVALS: Final = {"joblib": "joblib_loky", "Ray Data": "ray_data", "Dask": "dask_distributed"}
 _SAMPLE_S = 0.5
-_REST_WITHIN_S = 120.0
 
 
 def images(count: int) -> Path:
@@ -104,34 +103,12 @@ def _pss_mb(process: psutil.Process) -> float:
         return 0.0
 
 
-def _rest(jobs: Jobs) -> None:
-    """Wait until of earlier jobs nothing is left but the template of their workers: a leader, what puts outputs
-    together, and a worker of RQ that stood in for a busy one end up to half a minute later.
-
-    Raises:
-        RuntimeError: master or concatenator have more processes for long than themselves and one that listens.
-    """
-    jobs.settle()
-    pids = jobs.cluster.pids()
-    services = [psutil.Process(pids[name]) for name in ("master", "concatenator")]
-    until = time.monotonic() + _REST_WITHIN_S
-    while any(len(service.children(recursive=True)) != 1 for service in services):
-        if time.monotonic() > until:
-            raise RuntimeError("the processes of an earlier job don't end")
-        time.sleep(_SAMPLE_S)
-
-
-def _memory_over_loop_mb(jobs: Jobs, folder: Path, work: list[list[str]]) -> float:
-    """The peak of a cluster that runs the job, above that of the loop's own processes.
-
-    What the cluster has at rest isn't subtracted from both together: a template of workers that ends meanwhile, two
-    minutes after it was used, would count as the loop's.
-    """
-    _rest(jobs)
-    with _peak_mb() as ours:
+def _memory_over_loop_mb(folder: Path, work: list[list[str]]) -> float:
+    """The peak of a cluster that begins, runs one job and ends, as that of `parallelrun run` does, above the peak of
+    the loop's own processes: those of earlier loops, which `multiprocessing` keeps, count as the loop's alone."""
+    with _peak_mb(_descendants()) as ours, Jobs(SCRIPT, processes=WORKERS) as jobs:
         jobs.run(folder, mini_batch_size=EACH)
-    _rest(jobs)
-    with _peak_mb(_descendants()) as loops:
+    with _peak_mb() as loops:
         run_loop(work)
     print(f"  memory: ParallelRun {ours[0]:.0f} MB, loop {loops[0]:.0f} MB")
     return ours[0] - loops[0]
@@ -161,7 +138,7 @@ def main(size: Size) -> dict[str, object]:
                 for name, module in _RIVALS.items()
             }
         comparison = Comparison(systems).run(rounds)
-        over_mb = _memory_over_loop_mb(jobs, folder, work)
+    over_mb = _memory_over_loop_mb(folder, work)
     print(comparison.table())
     last: dict[str, object] = {"images": count, "rounds": rounds}
     last |= comparison.ratio("ParallelRun", "loop", "wall_s").fields("wall_to_loop")
