@@ -41,8 +41,8 @@ class Packages(PackageFields):
 
     @model_validator(mode="before")
     @classmethod
-    def _options_are_fields(cls, document: object) -> object:
-        return _with_options(document) if isinstance(document, dict) else document
+    def _options_are_fields(cls, document: object, info: ValidationInfo) -> object:
+        return _with_options(document, is_stored=info.context == STORED) if isinstance(document, dict) else document
 
     @field_validator("pip", mode="before")
     @classmethod
@@ -190,8 +190,12 @@ def _requirement(line: object, *, is_stored: bool) -> object:
         return line
 
 
-def _with_options(document: dict[str, Any]) -> dict[str, Any]:
-    """An environment whose lines for pip have no options about indexes: fields say the same."""
+def _with_options(document: dict[str, Any], *, is_stored: bool) -> dict[str, Any]:
+    """An environment whose lines for pip have no options about indexes: fields say the same.
+
+    Raises:
+        ValueError: they name two indexes in place of the node's.
+    """
     fields = dict(document)
     options: list[tuple[str, str]] = []
     if isinstance(fields.get("pip"), list | tuple):
@@ -203,6 +207,8 @@ def _with_options(document: dict[str, Any]) -> dict[str, Any]:
         if field == "prereleases":
             fields[field] = True
         elif field == "index_url":
+            if not is_stored and fields.get(field, "") not in ("", value):
+                raise ValueError("it names two indexes (--index-url); make all but one --extra-index-url")
             fields[field] = value
         else:
             fields[field] = [*dict.fromkeys([*(fields.get(field) or ()), value])]

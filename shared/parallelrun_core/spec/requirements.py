@@ -19,17 +19,15 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
-_COMMENT: Final = re.compile(r"(^|\s+)#.*$")
-_HASHES: Final = re.compile(r"(?:\s+--hash[= ]\s*\S+)+\s*$")
-_HASH: Final = re.compile(r"--hash[= ]\s*(\S+)")
+_COMMENT: Final = re.compile(r"(?<!\S)#.*")
+_BEFORE_HASH: Final = re.compile(r"(?<!\s)\s+--hash[= ]\s*")
 _WORD_OF_MARKER: Final = r"[A-Za-z0-9._+~:/()][A-Za-z0-9._+*~:/()-]*"
 _MARKER: Final = re.compile(rf'(?:[a-z_<>=!~() ]|"(?:{_WORD_OF_MARKER}(?: {_WORD_OF_MARKER})*)?")*')
 """Names and operators, and quoted values, in the spelling of `packaging`."""
 _DIGEST: Final = re.compile(r"(?:sha256[:=][0-9a-f]{64}|sha384[:=][0-9a-f]{96}|sha512[:=][0-9a-f]{128})")
 _NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
-_NAME_OF_HOST: Final = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
-_HOST: Final = re.compile(rf"(?=.{{1,253}}(?::|$)){_NAME_OF_HOST}(?:\.{_NAME_OF_HOST})*(?::[0-9]{{1,5}})?")
+_HOST: Final = re.compile(rf"(?=.{{1,253}}(?::|$)){_NAME.pattern}(?:\.{_NAME.pattern})*(?::[0-9]{{1,5}})?")
 _PATH: Final = re.compile(r"(?:/[A-Za-z0-9._~%+@=,!&-]*)*")
 _QUERY: Final = re.compile(r"[A-Za-z0-9._~%+@=,!&/-]*")
 _SUBFOLDER: Final = re.compile(r"[A-Za-z0-9._-]+(?:/[A-Za-z0-9._-]+)*")
@@ -37,7 +35,7 @@ _GIT: Final = "git+"
 _URL: Final = re.compile(r"https://([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#(.*))?")
 _ESCAPED: Final = re.compile(r"%(?:2[ef5]|5c|00)", re.IGNORECASE)
 """What leads elsewhere once it is read: dots, slashes, and what is escaped twice."""
-_OPTION: Final = re.compile(r"(--?[a-z-]+)(?:[= ]\s*(\S.*))?")
+_OPTION: Final = re.compile(r"(--[a-z0-9-]+|-[a-z])[\s=]*(.*)", re.DOTALL)
 INDEX_OPTIONS: Final = {
     "--index-url": "index_url", "-i": "index_url", "--extra-index-url": "extra_index_urls",
     "--find-links": "find_links", "-f": "find_links", "--pre": "prereleases",
@@ -45,7 +43,10 @@ INDEX_OPTIONS: Final = {
 """Options of a requirements file, and the fields of an environment that stand for them."""
 VARIABLE: Final = re.compile(r"\$\{\w+\}")
 """What installers replace by the value of an environment variable, which may be a password."""
-_ADVICE: Final = "name the package, as in six>=1.16"
+_NO_FILES: Final = "a folder or file can't be installed on a node; put its modules below code"
+_ARCHIVES: Final = (".whl", ".zip", ".gz", ".bz2")
+_MAX_LENGTH: Final = 65_536
+"""Of a line; one with the hashes of a hundred wheels has 8,000 characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +70,17 @@ def parse_requirement(line: object) -> ParsedRequirement:
     from packaging.requirements import InvalidRequirement, Requirement
     from packaging.utils import canonicalize_name
 
-    text = _plain(line)
+    text, *hashes = _BEFORE_HASH.split(_plain(line))
+    digests = [_digest(each) for each in hashes]
+    _check_no_user(text)
     if text.startswith("-"):
         raise ValueError(f"{text!r}: {_why_no_option(text)}")
-    hashes = _HASHES.search(text)
-    digests = [_digest(digest) for digest in _HASH.findall(hashes[0])] if hashes else []
-    if hashes:
-        text = text[: hashes.start()]
-    if _with_password(text):
-        raise ValueError("a URL with a password; put it into the node's own configuration of pip or uv")
     try:
         parsed = Requirement(_named(text))
-    except InvalidRequirement as error:
-        raise ValueError(f"{text!r} is not a requirement: {_why_not(text) or _ADVICE}") from error
+    except (InvalidRequirement, RecursionError) as error:
+        raise ValueError(f"{text!r} is not a requirement: {_why_not(text, error)}") from error
+    if parsed.name.lower().endswith(_ARCHIVES):
+        raise ValueError(f"{text!r} is not a requirement: {_NO_FILES}")
     for name in (parsed.name, *parsed.extras):
         if not _NAME.fullmatch(canonicalize_name(name)):
             raise ValueError(f"{text!r} is not a requirement: {name!r} is not the name of a package")
@@ -93,25 +92,29 @@ def parse_requirement(line: object) -> ParsedRequirement:
 
 
 def requirement_lines(lines: Iterable[object]) -> Iterator[object]:
-    """Lines of a requirements file with those that go on in the next one, behind a backslash, put together."""
+    """Lines of a requirements file, each with those in which it goes on, behind a backslash, and without comments."""
     begun = ""
     for line in lines:
         if not isinstance(line, str):
             yield line
-        elif line.rstrip().endswith("\\"):
-            begun += line.rstrip()[:-1] + " "
+            continue
+        text = _COMMENT.sub("", line).rstrip()
+        if text.endswith("\\"):
+            begun += text[:-1] + " "
         else:
-            yield begun + line
+            yield begun + text or line
             begun = ""
     if begun:
         yield begun
 
 
 def index_option(line: object) -> tuple[str, str] | None:
-    """The field of an environment that a line stands for, and its value; None: it is no option about indexes."""
-    option = _OPTION.fullmatch(_COMMENT.sub("", line).strip()) if isinstance(line, str) else None
+    """The field of an environment that a line of `requirement_lines` stands for, and its value; None: it is no option
+    about indexes, or one that `parse_requirement` refuses, as its value is none."""
+    option = _OPTION.match(line.strip()) if isinstance(line, str) else None
     field = INDEX_OPTIONS.get(option[1]) if option else None
-    return (field, option[2] or "") if option and field else None
+    is_good = option and len(option[2].split()) == (field != "prereleases")
+    return (field, option[2]) if option and field and is_good else None
 
 
 def checked_index_url(value: str) -> str:
@@ -120,8 +123,7 @@ def checked_index_url(value: str) -> str:
     Raises:
         ValueError: it is none, or not one with https.
     """
-    if _with_password(value):
-        raise ValueError("a URL with a password; put it into the node's own configuration of pip or uv")
+    _check_no_user(value)
     return _https(value).rstrip("#")
 
 
@@ -132,8 +134,15 @@ def host_of(url: str) -> str:
 
 
 def _plain(line: object) -> str:
+    """A line without its comment.
+
+    Raises:
+        ValueError: it is no text, or has a character that no requirement has.
+    """
     if not isinstance(line, str):
         raise ValueError(f"{line!r} is not a requirement")
+    if len(line) > _MAX_LENGTH:
+        raise ValueError(f"{line[:80]!r}… is not a requirement: it has more than {_MAX_LENGTH:,} characters")
     strange = next((char for char in line.strip(" \t\r\n") if not 32 <= ord(char) < 127 and char != "\t"), "")
     text = _COMMENT.sub("", line).strip()
     if strange or not text:
@@ -145,21 +154,34 @@ def _plain(line: object) -> str:
     return text
 
 
+def _check_no_user(text: str) -> None:
+    """Refuse a URL with a user or a password, and don't repeat it: either may be a secret."""
+    if "ssh://" in text:
+        raise ValueError("a URL with ssh, for which nodes have no key; write NAME @ git+https://HOST/PATH@COMMIT")
+    if re.search(r"://[^/\s]*@", text):
+        raise ValueError("a URL with a user or password; put it into the node's own configuration of pip or uv")
+
+
 def _why_no_option(text: str) -> str:
-    option = re.split(r"[\s=]", text)[0]
+    option, value = found.groups() if (found := _OPTION.match(text)) else ("", "")
+    if option in INDEX_OPTIONS:
+        return "this option has a line of its own, with one URL (--pre: with nothing)"
     if option in ("-e", "--editable"):
-        return "other files can't be read on a node; put modules of your own below code"
-    if option == "--trusted-host":
-        return "which hosts are trusted is the node's own configuration"
-    return "other files can't be read on a node; name the packages themselves"
+        return "write it without -e" if value.startswith(_GIT) else _NO_FILES
+    if option in ("-r", "--requirement", "-c", "--constraint"):
+        return "other files can't be read on a node; name the packages themselves"
+    return "remove this option; how packages are installed is in the node's own configuration of pip or uv"
 
 
-def _why_not(text: str) -> str:
+def _why_not(text: str, error: Exception) -> str:
+    """What to write instead, where it can be told, and otherwise what `packaging` says."""
     if text.startswith((".", "/", "~", "file:")) or re.search(r"@\s*(file:|[./~])", text):
-        return "a folder or file can't be installed on a node; put its modules below code"
+        return _NO_FILES
+    if " -" in text:
+        return "an option has a line of its own"
     if "://" in text:
         return "write NAME @ https://HOST/PATH#sha256=… or NAME @ git+https://HOST/PATH@COMMIT"
-    return ""
+    return f"{str(error).splitlines()[0]}; write it as in six>=1.16,<2"
 
 
 def _named(text: str) -> str:
@@ -182,7 +204,7 @@ def _named(text: str) -> str:
 
 
 def _check_version(text: str, operator: str, version: str) -> None:
-    """`===` compares any text; an installer may take it for something else."""
+    """Refuse what is no version behind `===`, which compares any text: an installer may take it for something else."""
     if operator == "===":
         from packaging.version import InvalidVersion, Version
 
@@ -199,13 +221,14 @@ def _check_marker(text: str, requirement: Requirement) -> None:
 
 
 def _digest(text: str) -> str:
+    """A hash as requirements have it, `sha256:…`.
+
+    Raises:
+        ValueError: it is of another kind or length.
+    """
     if not _DIGEST.fullmatch(text):
         raise ValueError(f"{text[:80]!r} is not a hash such as sha256:… with 64 digits")
     return text.replace("=", ":", 1)
-
-
-def _with_password(text: str) -> bool:
-    return re.search(r"://[^/\s]*@", text) is not None
 
 
 def _https(url: str) -> str:
@@ -231,10 +254,12 @@ def _package_url(url: str, digests: list[str]) -> str:
         ValueError: it can, or the URL is of a kind that nodes don't read.
     """
     if not url.startswith(("https:", f"{_GIT}https:")):
-        why = _why_not(f"x @ {url}") if url.startswith(("file:", "/", ".")) else ""
-        raise ValueError(f"{url!r}: {why or 'only https and git+https are read on nodes'}")
+        is_file = url.startswith(("file:", "/", "."))
+        raise ValueError(f"{url!r}: {_NO_FILES if is_file else 'only https and git+https are read on nodes'}")
     fragment = dict(pair.partition("=")[::2] for pair in url.partition("#")[2].split("&"))
     if url.startswith(_GIT):
+        if digests:
+            raise ValueError(f"{url!r} names a commit, and so has no hash")
         plain = _https(url.removeprefix(_GIT).partition("#")[0])
         repository, _, commit = plain.rpartition("@")
         if not repository or not _COMMIT.fullmatch(commit):
@@ -243,10 +268,10 @@ def _package_url(url: str, digests: list[str]) -> str:
         if below and (not _SUBFOLDER.fullmatch(below) or ".." in below.split("/")):
             raise ValueError(f"{below!r} is not a folder below a repository")
         return f"{_GIT}{plain}" + (f"#subdirectory={below}" if below else "")
-    hashes = [f"{name}:{value}" for name, value in fragment.items() if name.startswith("sha")] + digests
-    if not hashes:
-        raise ValueError(f"{url!r} must name the hash of the file, as in https://HOST/PATH#sha256=…")
-    return f"{_https(url.partition('#')[0])}#{_digest(hashes[0]).replace(':', '=', 1)}"
+    in_url = (_digest(f"{name}:{value}") for name, value in fragment.items() if name.startswith("sha"))
+    if len(hashes := {*in_url, *digests}) != 1:
+        raise ValueError(f"{url!r} must name one hash of the file, as in https://HOST/PATH#sha256=…")
+    return f"{_https(url.partition('#')[0])}#{hashes.pop().replace(':', '=', 1)}"
 
 
 def _written(requirement: Requirement, url: str, digests: list[str]) -> str:

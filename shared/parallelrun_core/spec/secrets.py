@@ -13,7 +13,7 @@ from parallelrun_core.described import Strict
 from parallelrun_core.spec.expressions import name_of_target
 from parallelrun_core.spec.fields import NAME, STORED
 
-_EXPRESSION: Final = re.compile(r"\$\{\{\s*secrets\s*\.\s*([^}]*?)\s*\}\}", re.IGNORECASE)
+_EXPRESSION: Final = re.compile(r"\$\{\{\s*secrets\s*\.([^{}]*)\}\}", re.IGNORECASE)
 _FILE: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
 
 OF_NOTICES: Final = "webhooks"
@@ -85,4 +85,4 @@ def with_secrets(text: str, secrets: Mapping[str, object], value_of: Callable[[s
     Raises:
         ValueError: it refers to a secret that is not there.
     """
-    return _EXPRESSION.sub(lambda found: value_of(name_of_target("secrets", found[1], secrets)), text)
+    return _EXPRESSION.sub(lambda found: value_of(name_of_target("secrets", found[1].strip(), secrets)), text)

@@ -53,6 +53,8 @@ PARSERS = [
             b"p~=1.4.2  # why",
             b"p @ file:///p.whl",
             b"p==1.* --hash=sha256:" + b"a" * 64,
+            b"p" + b" " * 19_000 + b">=1",
+            b"p" + b" --hash x" * 2_000 + b" !",
         ],
         _read_line,
         (ValueError,),

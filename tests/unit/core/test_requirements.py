@@ -24,7 +24,7 @@ COMMIT = "a" * 40
     "line, text",
     [
         ("Ruamel.Yaml>=1,<2; python_version<'3.12'", 'ruamel-yaml<2,>=1 ; python_version < "3.12"'),
-        ("torch.whl", "torch-whl"),
+        ("six  >=1\t--hash=sha256:" + ZEROS, f"six>=1 --hash=sha256:{ZEROS}"),
         ("x[B,a] > 1  # why", "x[a,b]>1"),
         (f"six==1.16.0 --hash=sha256:{ZEROS}", f"six==1.16.0 --hash=sha256:{ZEROS}"),
         (f"https://h.example/a/foo-1.0-py3-none-any.whl#sha256={ZEROS}",
@@ -74,6 +74,9 @@ def test_requirement_options_become_fields_of_the_environment() -> None:
         assert Environment.model_validate(environment.model_dump(mode="json")) == environment
     chosen = Environment.model_validate({"pip": ["-i https://h.example/own"]})
     assert chosen.index_url == "https://h.example/own"
+    assert Environment.model_validate({"pip": ["six # why \\", "x"]}).requirements == ["six", "x"]
+    with pytest.raises(ValueError, match="two indexes"):
+        Environment.model_validate({"pip": ["-i https://h.example/a"], "index_url": "https://h.example/b"})
 
 
 @pytest.mark.parametrize(
