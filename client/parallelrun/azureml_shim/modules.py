@@ -65,6 +65,19 @@ MODULES: Final[Mapping[str, Mapping[str, str]]] = {
 """Names that each module has, and our module that has what they stand for."""
 
 
+class _Missing:
+    """A name that has no counterpart here. Scripts import many that they don't use: whoever uses it is told."""
+
+    def __init__(self, name: str) -> None:
+        self._message = f"{name} has no counterpart in ParallelRun (see docs/from-azure-ml.md)"
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(self._message)
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        raise NotImplementedError(self._message)
+
+
 class _Loader(Loader):
     """Makes a module whose names are looked up when they are used."""
 
@@ -72,15 +85,14 @@ class _Loader(Loader):
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        names = MODULES[module.__name__]
+        names = MODULES.get(module.__name__, {})
 
         def __getattr__(name: str) -> Any:
             if name in names:
                 return getattr(import_module(names[name]), name)
             if name.startswith("__"):
                 raise AttributeError(name)
-            message = f"{module.__name__}.{name} has no counterpart in ParallelRun (see docs/from-azure-ml.md)"
-            raise AttributeError(message)
+            return _Missing(f"{module.__name__}.{name}")
 
         vars(module).update(__getattr__=__getattr__, __all__=sorted(names), __version__=_VERSION)
         if module.__name__ == "azureml.core":
@@ -93,10 +105,9 @@ class _Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname not in MODULES:
+        if fullname.partition(".")[0] != "azureml":
             return None
-        is_package = any(name.startswith(f"{fullname}.") for name in MODULES)
-        return ModuleSpec(fullname, _Loader(), origin="parallelrun.azureml_shim", is_package=is_package)
+        return ModuleSpec(fullname, _Loader(), origin="parallelrun.azureml_shim", is_package=True)
 
 
 def install_finder() -> bool:

@@ -154,8 +154,11 @@ def test_a_real_azureml_is_never_shadowed(tmp_path: Path) -> None:
 
 
 def test_a_name_that_means_nothing_here_is_told_as_such(tmp_path: Path) -> None:
-    done = run_script(tmp_path, "import azureml.core\nazureml.core.Webservice\n")
-    assert "azureml.core.Webservice has no counterpart in ParallelRun" in done.stderr
+    script = "from azureml.core import Webservice\nfrom azureml.opendatasets import MNIST\nprint('imported')\n"
+    for used, name in (("Webservice.list", "core.Webservice"), ("MNIST", "opendatasets.MNIST")):
+        done = run_script(tmp_path, f"{script}{used}()\n")
+        assert done.stdout == "imported\n"
+        assert f"azureml.{name} has no counterpart in ParallelRun" in done.stderr
 
 
 DATASETS: Final = """
