@@ -76,6 +76,7 @@ def _start(request: ClusterRequest, stop: StopSignal, stack: ExitStack) -> tuple
     )
     cluster.start()
     stack.callback(cluster.stop)
+    cluster.wait_for_leaders()  # or one that refuses its settings would die after it was said that all is well
     started = datetime.now(UTC).isoformat(timespec="seconds")
     stop.also_wake(WAKE_UP)  # before anybody knows the process id to which to send it
     _write_state(cluster, started)

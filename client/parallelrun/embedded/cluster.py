@@ -42,6 +42,8 @@ READY_WITHIN_S: Final = 60.0
 _PORTS_TRIED: Final = 50
 _LAST_PORT: Final = 65_535
 _POLL_EVERY_S: Final = 0.02
+_LEADING: Final = ("master", "concatenator")
+"""Services that have begun once they have forked a worker."""
 _HOPELESS_DEATHS: Final = 3
 _HOPELESS_DEATHS_LATER: Final = 6
 _TAIL_LINES: Final = 15
@@ -153,6 +155,15 @@ class Cluster:
             self.kill()
             raise
 
+    def wait_for_leaders(self) -> None:
+        """Wait until jobs are led, and put together, too. `start` doesn't: they may be submitted before.
+
+        Raises:
+            ClusterFailed: a service doesn't start.
+        """
+        if self._supervisor:
+            self._wait_until_ready(self._supervisor, time.monotonic() + READY_WITHIN_S, leading=_LEADING)
+
     def add_nodes(self, count: int) -> None:
         """Start agents of more nodes, with as many workers as the others have; returns once each has a process.
 
@@ -261,13 +272,13 @@ class Cluster:
             self._check(supervisor, deadline, [REDIS])
         return server.url
 
-    def _wait_until_ready(self, supervisor: Supervisor, deadline: float) -> None:
+    def _wait_until_ready(self, supervisor: Supervisor, deadline: float, leading: Sequence[str] = ()) -> None:
         missing = ["api"]
         with self.client() as client:
             while missing:
                 self._check(supervisor, deadline, missing)
                 time.sleep(_POLL_EVERY_S)  # services give no sign when they are ready
-                missing = self._missing(client) or supervisor.unsteady()
+                missing = self._missing(client) or supervisor.childless(leading) or supervisor.unsteady()
 
     def _missing(self, client: Client) -> list[str]:
         if not client.is_ready():

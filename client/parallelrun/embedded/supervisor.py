@@ -26,6 +26,7 @@ from parallelrun.embedded import guard, service_logs
 from parallelrun.embedded.begun_template import BegunTemplate
 from parallelrun.embedded.launcher import Launcher, Service, ServiceProcess
 from parallelrun_core.service.pacing import Backoff
+from parallelrun_core.service.process import children_of
 
 FIRST_PAUSE_S: Final = 0.2
 LONGEST_PAUSE_S: Final = 10.0
@@ -137,6 +138,11 @@ class Supervisor:
         began_before = time.monotonic() - HEALTHY_AFTER_S
         children = list(self._children.items())
         return [name for name, child in children if child.deaths and not (child.process and child.began < began_before)]
+
+    def childless(self, names: Sequence[str]) -> list[str]:
+        """Return those of these services that have started no process: whose workers are processes aren't ready yet."""
+        pids = self.pids()
+        return [name for name in names if name not in pids or children_of(pids[name]) == set()]
 
     def log_of(self, name: str) -> Path:
         return self._launcher.log_of(name)

@@ -77,8 +77,9 @@ def test_a_service_that_dies_is_restarted_and_waits_longer_each_time(
 ) -> None:
     monkeypatch.setattr("parallelrun.embedded.supervisor.FIRST_PAUSE_S", 0.02)
     began = time.monotonic()
-    supervisor.start([shell("a", "exit 7"), shell("b", "exec sleep 60")])
+    supervisor.start([shell("a", "exit 7"), shell("b", "exec sleep 60"), shell("c", "sleep 60 & wait")])
     until(lambda: supervisor.deaths()["a"] >= 4)
+    until(lambda: supervisor.childless("abc") == ["a", "b"])
 
     assert time.monotonic() - began > 0.02 + 0.04 + 0.08
     assert deaths[0] == "a exited with code 7; it is being restarted"
