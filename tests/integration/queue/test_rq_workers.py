@@ -347,6 +347,11 @@ def check_death(redis: Redis, redis_url: str, home: Path, text: str = "") -> Non
         assert not redis.exists(f"rq:job:of-{first}")
 
 
+TOO_OLD = """
+from parallelrun_core.store.rq import next_entries
+next_entries._MAX_AGE_S = 0  # as where all is slow
+stopped = []
+"""
 OF_CONCATENATOR = NEXT.replace('EntryKind("entries", "sleep")', "CONCATENATE").replace(
     "import EntryKind", "import CONCATENATE"
 )
@@ -368,14 +373,16 @@ def test_an_output_that_takes_hours_after_another_one_has_failed_if_its_process_
     assert 0 < redis.ttl(f"rq:job:concatenate-{second}-1") <= REMEMBER_FAILED_S
 
 
+@pytest.mark.parametrize("goes_on", [True, False], ids=["same process", "another process"])
 def test_an_entry_that_is_asked_for_again_while_it_runs_is_run_again(
-    redis: Redis, redis_url: str, tmp_path: Path
+    redis: Redis, redis_url: str, tmp_path: Path, goes_on: bool
 ) -> None:
     first, second = new_job_id(), new_job_id()
     for job_id in (first, second):
         ask_for_concatenation(redis, job_id, attempt="1")
     (tmp_path / f"entry.{first}").touch()
-    with going_on(redis_url, tmp_path, OF_CONCATENATOR) as supervisor:
+    text = OF_CONCATENATOR if goes_on else OF_CONCATENATOR.replace("stopped = []", TOO_OLD)
+    with going_on(redis_url, tmp_path, text) as supervisor:
         wait_until(lambda: len(ran(tmp_path)) == 2)
         ask_for_concatenation(redis, second, attempt="1")
         (tmp_path / f"entry.{second}").touch()

@@ -83,7 +83,7 @@ def run_next_entries(queue: Queue, running: RunningEntry, since: float, linger_s
         running.begin(entry.id)
         entry.perform()
         running.end()
-        _change_own(queue, entry.key, worker, lambda pipe: pipe.delete(entry.key))
+        change_own(queue, entry.key, worker, lambda pipe: pipe.delete(entry.key))
 
 
 def note_death(queue: Queue, running: RunningEntry, *, worker: str) -> None:
@@ -97,10 +97,10 @@ def note_death(queue: Queue, running: RunningEntry, *, worker: str) -> None:
             pipe.expire(key, REMEMBER_FAILED_S)
 
         with suppress(*CONNECTION_ERRORS):  # whoever has enqueued it soon does so again
-            _change_own(queue, key, worker, fail)
+            change_own(queue, key, worker, fail)
 
 
-def _change_own(queue: Queue, key: str, worker: str, change: Callable[[Pipeline], object]) -> None:
+def change_own(queue: Queue, key: str, worker: str, change: Callable[[Pipeline], object]) -> None:
     """Change an entry if this worker still has it: one that was enqueued again meanwhile is another one."""
     with queue.connection.pipeline() as pipe, suppress(WatchError):
         pipe.watch(key)  # type: ignore[no-untyped-call]

@@ -24,7 +24,7 @@ from typing import Final, cast
 
 import psutil
 from rq import Queue, Worker
-from rq.exceptions import InvalidJobOperation, StopRequested
+from rq.exceptions import StopRequested
 from rq.executions import Execution
 from rq.job import Job
 from rq.registry import StartedJobRegistry
@@ -35,7 +35,7 @@ from parallelrun_core.service.process import StopSignal, descendants, die_with_p
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.store.connection import CONNECTION_ERRORS, connect
 from parallelrun_core.store.rq.entries import Entry, EntryKind, queue
-from parallelrun_core.store.rq.next_entries import RunningEntry, note_death, run_next_entries
+from parallelrun_core.store.rq.next_entries import RunningEntry, change_own, note_death, run_next_entries
 from parallelrun_core.store.rq.queue_watch import QueueWatch
 
 log = logger()
@@ -151,16 +151,14 @@ class _Worker(Worker):
     def handle_job_success(
         self, job: Job, queue: Queue, started_job_registry: StartedJobRegistry, execution: Execution
     ) -> None:
-        """Take an entry as done also if another worker has removed it: an entry may be handed out twice, and of the
-        workers that have it, all but one end at once."""
-        try:
-            super().handle_job_success(job, queue, started_job_registry, execution)
-        except (InvalidJobOperation, ValueError):
-            with self.connection.pipeline() as pipeline:
-                self.cleanup_execution(job, pipeline=pipeline, execution=execution)
-                pipeline.execute()
-            if not self.connection.hexists(job.key, "status"):
-                self.connection.delete(job.key)  # of what was removed, this worker has written a part again
+        """Remove an entry that is done, if this worker still has it: RQ would remove one that another worker has, too,
+        or that was enqueued again."""
+        with self.connection.pipeline() as pipeline:
+            self.cleanup_execution(job, pipeline=pipeline, execution=execution)
+            pipeline.execute()
+        change_own(queue, job.key, self.name, lambda pipe: pipe.delete(job.key))
+        if not self.connection.hexists(job.key, "status"):
+            self.connection.delete(job.key)  # of what was removed, RQ has written a part again
 
     def fork_work_horse(self, job: Job, queue: Queue) -> None:
         """Hold SIGTERM back until the new process has its own way with it: the worker's handler would swallow it."""
