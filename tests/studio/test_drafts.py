@@ -124,7 +124,7 @@ def test_a_resume_that_must_fail_again_says_so(opened: Tab, shown: Studio) -> No
 
 
 def document(shown: Studio, job: str) -> dict[str, Any]:
-    answer = httpx.get(f"{shown.url}/v1/jobs/{job}/document", headers={"Authorization": f"Bearer {TOKEN}"})
+    answer = httpx.get(f"{shown.url}/v1/jobs/{job}/document", headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60)
     content: dict[str, Any] = answer.raise_for_status().json()
     return content
 

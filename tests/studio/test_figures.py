@@ -158,7 +158,7 @@ def seconds_of(text: str) -> float:
 
 def rest(shown: Studio, path: str) -> Any:
     headers = {"Authorization": f"Bearer {TOKEN}"}
-    return httpx.get(f"{shown.url}/v1{path}", headers=headers, trust_env=False).raise_for_status().json()
+    return httpx.get(f"{shown.url}/v1{path}", headers=headers, trust_env=False, timeout=60).raise_for_status().json()
 
 
 def test_items_without_a_row_of_their_own_are_not_called_failed(opened: Tab, shown: Studio) -> None:
@@ -192,7 +192,9 @@ def test_a_job_that_waits_for_a_limit_says_so_everywhere_in_the_same_words(
     assert opened.violations() == []
     assert words.search(said(shown, "show", job))
     assert words.search(said(shown, "explain", job))
-    metrics = httpx.get(f"{shown.url}/metrics", headers={"Authorization": f"Bearer {TOKEN}"}, trust_env=False).text
+    metrics = httpx.get(
+        f"{shown.url}/metrics", headers={"Authorization": f"Bearer {TOKEN}"}, trust_env=False, timeout=60
+    ).text
     assert re.search(r'parallelrun_limit_wait_seconds\{limit="openai"\} [\d.]+', metrics)
 
     limit_catalog(shown.cluster.root).define(Limit(name="openai", requests_per_minute=6000))

@@ -18,7 +18,9 @@ pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300
 
 
 def ask(shown: Studio, method: str, path: str, body: Any) -> None:
-    answer = httpx.request(method, f"{shown.url}/v1{path}", json=body, headers={"Authorization": f"Bearer {TOKEN}"})
+    answer = httpx.request(
+        method, f"{shown.url}/v1{path}", json=body, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60
+    )
     assert answer.is_success, answer.text
 
 

@@ -69,7 +69,7 @@ def talks(shown: Studio) -> str:
 
 def test_logs_of_all_workers_are_merged_by_time_and_filtered(opened: Tab, shown: Studio, talks: str) -> None:
     headers = {"Authorization": f"Bearer {TOKEN}"}
-    page = httpx.get(f"{shown.url}/v1/jobs/{talks}/merged-logs", headers=headers, trust_env=False).json()
+    page = httpx.get(f"{shown.url}/v1/jobs/{talks}/merged-logs", headers=headers, trust_env=False, timeout=60).json()
     lines = page["items"]
     assert len(lines) == 26
     assert all(each["has_time"] for each in lines)

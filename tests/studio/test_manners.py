@@ -190,6 +190,6 @@ def test_a_job_that_is_followed_says_that_its_session_has_ended_elsewhere(browse
         assert asked.count("session") == 1
         opened.page.route("**/v1/**", is_of_session)
         own = {"Cookie": f"{cookie['name']}={cookie['value']}", "X-ParallelRun-Page": "1"}
-        httpx.delete(f"{shown.url}/v1/session", headers=own, trust_env=False).raise_for_status()
+        httpx.delete(f"{shown.url}/v1/session", headers=own, trust_env=False, timeout=60).raise_for_status()
         opened.page.get_by_role("dialog", name="Sign in to ParallelRun").wait_for()
         assert opened.troubles == []

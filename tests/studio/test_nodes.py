@@ -22,7 +22,7 @@ def test_nodes_of_a_job_stand_side_by_side_with_what_they_use(opened: Tab, shown
     table = opened.page.get_by_role("region", name="Table: What the nodes use")
     total, node = table.locator("tbody tr").all()
     headers = {"Authorization": f"Bearer {TOKEN}"}
-    usage = httpx.get(f"{shown.url}/v1/jobs/{job}/node-usage", headers=headers, trust_env=False).json()
+    usage = httpx.get(f"{shown.url}/v1/jobs/{job}/node-usage", headers=headers, trust_env=False, timeout=60).json()
     (measured,) = usage["items"]
     memory = re.compile(rf"GiB of {measured['memory_bytes'] / 2**30:.1f}")
     total.get_by_text("All 1 node at work").wait_for()
@@ -82,14 +82,16 @@ def test_nodes_of_the_cluster_stand_side_by_side_and_are_drained(opened: Tab, sh
 def test_computes_say_what_an_hour_of_their_nodes_costs(opened: Tab, shown: Studio) -> None:
     cluster, headers = shown.cluster, {"Authorization": f"Bearer {TOKEN}"}
     compute = f"{shown.url}/v1/computes/paid"
-    httpx.put(compute, json={"type": "manual", "max_instances": 2}, headers=headers, trust_env=False).raise_for_status()
+    httpx.put(
+        compute, json={"type": "manual", "max_instances": 2}, headers=headers, trust_env=False, timeout=60
+    ).raise_for_status()
     flags = ["--slots", "3", "--work-dir", str(cluster.home / "work" / "paid"), "--compute", "paid"]
     cluster.add("paid", "parallelrun_agent.main", "--node", "paid-1", *flags)
     try:
         opened.open("/nodes")
         opened.page.get_by_role("row", name=re.compile("^paid manual")).get_by_role("cell", name="0.15").wait_for()
-        answer = httpx.get(compute, headers=headers, trust_env=False).json()
+        answer = httpx.get(compute, headers=headers, trust_env=False, timeout=60).json()
         assert answer["cost_per_hour"] == 0.15
     finally:
         cluster.kill("paid")
-        httpx.delete(compute, headers=headers, trust_env=False)
+        httpx.delete(compute, headers=headers, trust_env=False, timeout=60)

@@ -66,7 +66,9 @@ def test_a_try_that_runs_now_is_in_the_timeline_with_its_worker_and_since_when(
     assert opened.violations() == []
 
     headers = {"Authorization": f"Bearer {TOKEN}"}
-    lanes = httpx.get(f"{shown.url}/v1/jobs/{hanging}/timeline", headers=headers, trust_env=False).json()["lanes"]
+    lanes = httpx.get(f"{shown.url}/v1/jobs/{hanging}/timeline", headers=headers, trust_env=False, timeout=60).json()[
+        "lanes"
+    ]
     assert len(lanes) == 2
     assert "running" in [lane["now"]["doing"] for lane in lanes if lane["now"]]
 

@@ -42,7 +42,7 @@ def test_a_token_signs_in_once_and_no_script_can_read_what_stands_for_it(browser
 
 def test_a_link_that_was_used_says_so_and_how_to_get_another(browser: Browser, shown: Studio) -> None:
     headers = {"Authorization": f"Bearer {TOKEN}"}
-    link = httpx.post(f"{shown.url}/v1/session:code", headers=headers, trust_env=False).json()["link"]
+    link = httpx.post(f"{shown.url}/v1/session:code", headers=headers, trust_env=False, timeout=60).json()["link"]
     with tab(browser, shown.url) as first:
         first.page.goto(f"{shown.url}{link}")
         first.page.get_by_role("button", name="Sign out").wait_for()
@@ -296,7 +296,7 @@ def test_more_than_two_jobs_are_compared_and_deleted_together(opened: Tab, shown
     page.get_by_role("link", name="compared 1").wait_for(state="detached")
     page.get_by_role("link", name="compared 4").wait_for()
     headers = {"Authorization": f"Bearer {TOKEN}"}
-    answers = [httpx.get(f"{shown.url}/v1/jobs/{job}", headers=headers, trust_env=False) for job in jobs]
+    answers = [httpx.get(f"{shown.url}/v1/jobs/{job}", headers=headers, trust_env=False, timeout=60) for job in jobs]
     assert [answer.status_code for answer in answers] == [404, 404, 200]
 
 
