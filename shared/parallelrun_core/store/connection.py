@@ -45,7 +45,7 @@ def connect(url: str, *, timeout_s: float = 5.0) -> Redis:
     Raises:
         ValueError: the URL has no scheme that redis-py knows.
     """
-    return Redis.from_url(url, parser_class=_Parser, **_settings(timeout_s), retry=Retry(NoBackoff(), 0))
+    return Redis.from_url(url, parser_class=_Parser, **_settings(url, timeout_s), retry=Retry(NoBackoff(), 0))
 
 
 def connect_directly(url: str, *, timeout_s: float = 5.0) -> DirectClient:
@@ -56,7 +56,11 @@ def connect_directly(url: str, *, timeout_s: float = 5.0) -> DirectClient:
         RedisError: one of `CONNECTION_ERRORS` when the server is away.
     """
     client = DirectClient.from_url(
-        url, parser_class=_Parser, **_settings(timeout_s), retry=Retry(NoBackoff(), 0), single_connection_client=True
+        url,
+        parser_class=_Parser,
+        **_settings(url, timeout_s),
+        retry=Retry(NoBackoff(), 0),
+        single_connection_client=True,
     )
     return cast(DirectClient, client)  # redis-py's annotation names its own class
 
@@ -83,19 +87,21 @@ def connect_async(url: str, *, timeout_s: float, connections: int) -> AsyncRedis
         retry=Retry(NoBackoff(), 0),
         # Connections through a unix socket don't know this one.
         **({} if url.startswith("unix:") else {"socket_keepalive": True}),
-        **_settings(timeout_s),
+        **_settings(url, timeout_s),
     )
     return Redis.from_pool(pool)
 
 
-def _settings(timeout_s: float) -> dict[str, Any]:
+def _settings(url: str, timeout_s: float) -> dict[str, Any]:
+    # What a server sends first by TLS looks like an answer that nobody has asked for, unless something is asked.
+    must_ask = url.startswith("rediss:") and "@" not in urlsplit(url).netloc
     return {
         "socket_timeout": timeout_s,
         "socket_connect_timeout": timeout_s,
         "health_check_interval": 0,
         "protocol": 2,
         # Each connection would look up the library's version, and tell the server in two more round trips.
-        "driver_info": None,
+        **({} if must_ask else {"driver_info": None}),
     }
 
 
