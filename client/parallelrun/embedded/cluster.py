@@ -42,8 +42,8 @@ READY_WITHIN_S: Final = 60.0
 _PORTS_TRIED: Final = 50
 _LAST_PORT: Final = 65_535
 _POLL_EVERY_S: Final = 0.02
-_LEADING: Final = ("master", "concatenator")
-"""Services that have begun once they have forked a worker."""
+_LEADING: Final = ("master",)
+"""Services that have begun once they have a worker."""
 _HOPELESS_DEATHS: Final = 3
 _HOPELESS_DEATHS_LATER: Final = 6
 _TAIL_LINES: Final = 15
@@ -156,10 +156,10 @@ class Cluster:
             raise
 
     def wait_for_leaders(self) -> None:
-        """Wait until jobs are led, and put together, too. `start` doesn't: they may be submitted before.
+        """Wait until jobs are led, too. `start` doesn't: they may be submitted before.
 
         Raises:
-            ClusterFailed: a service doesn't start.
+            ClusterFailed: the master doesn't start.
         """
         if self._supervisor:
             self._wait_until_ready(self._supervisor, time.monotonic() + READY_WITHIN_S, leading=_LEADING)

@@ -51,7 +51,7 @@ def test_a_setting_that_a_service_refuses_ends_the_start_in_words(home: Path, mo
     code, url, stderr = parallelrun("up", "--port", "0", "--processes", "1", "--root", str(home))
     assert (code == 0, url) == (False, "")
     assert "The service master keeps dying" in stderr
-    assert "--keep-jobs-days: Input should be a valid number" in stderr
+    assert "--keep-jobs-days: must be a number" in stderr
 
     monkeypatch.setenv("PARALLELRUN_KEEP_JOBS_DAYS", "30")
     code, _, stderr = parallelrun("up", "--port", "0", "--processes", "1", "--root", str(home))
