@@ -178,6 +178,9 @@ def test_tables_of_arrow_and_polars_are_tables_whose_whole_numbers_stay_whole() 
     assert render(as_rows(table.to_batches()[0]), "text").data == b"1 x\n \n"
     assert read(render(as_rows(table), "parquet")).to_pydict() == {"a": [1, None], "t": ["x", None]}
     assert as_rows(table.column("a")) == [1, None]
+    nested = pa.table({"l": [[1, None], [2]], "o": [{"a": [3, None]}, None]})
+    assert render(as_rows(nested), "jsonl").data == b'{"l": [1, null], "o": {"a": [3, null]}}\n{"l": [2], "o": null}\n'
+    assert read(render(as_rows(nested), "parquet")).schema.types == nested.schema.types
     frame = pd.DataFrame({"a": [1]})
     assert as_rows(frame) is frame
     polars = pytest.importorskip("polars")

@@ -142,12 +142,17 @@ def as_rows(returned: Any) -> Any:
 def _frame_of(table: Any) -> Any:
     import pyarrow as pa
 
-    from parallelrun_worker.tables.parquet_rows import nullable, to_frame
+    from parallelrun_worker.tables.parquet_rows import holds, nullable, own_objects, to_frame
+
+    def would_be_floats(column: Any) -> bool:
+        return bool(column.null_count) and pa.types.is_integer(column.type)
 
     if isinstance(table, pa.RecordBatch):
         table = pa.Table.from_batches([table])
     frame = to_frame(table, is_exact=True)
     for place, column in enumerate(table.columns):
-        if column.null_count and pa.types.is_integer(column.type):
+        if would_be_floats(column):
             frame.isetitem(place, nullable(column))
+        elif holds(column, would_be_floats):
+            frame.isetitem(place, own_objects(column))
     return frame

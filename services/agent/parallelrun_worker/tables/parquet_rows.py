@@ -124,8 +124,8 @@ def to_frame(table: Any, *, is_exact: bool = False, repeating: Collection[str] =
     for place, column in enumerate(table.columns if is_exact else ()):
         if _would_be_rounded(column):
             frame.isetitem(place, nullable(column))
-        elif _holds_rounded(column):
-            frame.isetitem(place, _own_objects(column))
+        elif holds(column, _would_be_rounded):
+            frame.isetitem(place, own_objects(column))
     for place, dtype in enumerate(frame.dtypes):
         if text_dtype is None and str(dtype) in ("str", "string"):
             frame.isetitem(place, as_objects(frame.iloc[:, place]))
@@ -150,8 +150,8 @@ def _would_be_rounded(column: Any) -> bool:
     return low is not None and not -EXACT_IN_FLOAT <= low <= high <= EXACT_IN_FLOAT
 
 
-def _holds_rounded(column: Any) -> bool:
-    """Return whether there are such numbers, with nulls beside them, in the lists, objects or maps of a column."""
+def holds(column: Any, is_such: Callable[[Any], bool]) -> bool:
+    """Return whether a column of lists, objects or maps has a part, at any depth, of which this is true."""
     import pyarrow as pa
 
     if not pa.types.is_nested(column.type):
@@ -165,10 +165,10 @@ def _holds_rounded(column: Any) -> bool:
         parts = [inner.keys, inner.items]
     else:
         parts = [inner.flatten()]
-    return any(_would_be_rounded(part) or _holds_rounded(part) for part in parts)
+    return any(is_such(part) or holds(part, is_such) for part in parts)
 
 
-def _own_objects(column: Any) -> Any:
+def own_objects(column: Any) -> Any:
     """Python's own lists and numbers as a column of pandas."""
     import pandas as pd
 
