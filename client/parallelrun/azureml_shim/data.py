@@ -9,26 +9,21 @@ from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
+from parallelrun.builders.missing import ReportsMissing
 from parallelrun.builders.parts import Input, refuse, several
 from parallelrun.builders.step_data import StepData, StepDataInput
-from parallelrun.builders.v1_inputs import (
-    BY_PATH,
-    DatasetInput,
-    PipelineParameter,
-    ReportsMissing,
-    kind_of_header,
-    read_steps,
-    steps_by_path,
-)
+from parallelrun.builders.v1_inputs import BY_PATH, MOUNT, DatasetInput, PipelineParameter, read_steps, steps_by_path
 from parallelrun.errors import InvalidInput, NotFound
 
 DataPlace = Any
 """A path, a URL, a `DataPath`, an input, a pair of a datastore and a path in it, or a list with one of these."""
 
 _PUBLIC_ENDPOINT: Final = "core.windows.net"
-_MODES: Final = {"mount": "ro_mount"}
+_MODES: Final = {"mount": MOUNT}
+_NO_UPLOADS: Final = "nodes read data where they are: name a folder that they see, as Dataset.File.from_files('/data')"
+_DEFINE: Final = "define it on the server (docs/storage.md)"
 
 
 class Datastore(ReportsMissing):
@@ -37,6 +32,12 @@ class Datastore(ReportsMissing):
     Args:
         workspace: no effect.
     """
+
+    INSTEAD: ClassVar = {
+        **dict.fromkeys(("upload", "upload_files"), _NO_UPLOADS),
+        **dict.fromkeys(("register_azure_data_lake_gen2", "register_azure_file_share"), _DEFINE),
+        "download": "`parallelrun job download` fetches outputs",
+    }
 
     def __init__(self, workspace: Any = None, name: str | None = None) -> None:
         self.name = name or "workspaceblobstore"
@@ -216,6 +217,8 @@ class NamedDataset(DatasetInput):
 
 
 class _Files(ReportsMissing):
+    INSTEAD: ClassVar = {"upload_directory": _NO_UPLOADS}
+
     @staticmethod
     def from_files(
         path: DataPlace, validate: bool = True, partition_format: str | None = None, is_file: bool = False
@@ -230,6 +233,8 @@ class _Files(ReportsMissing):
 
 class _Tables(ReportsMissing):
     """Datasets whose rows `run()` gets as DataFrames. Arguments are in the order of v1."""
+
+    INSTEAD: ClassVar = {"register_pandas_dataframe": _NO_UPLOADS}
 
     @staticmethod
     def from_delimited_files(  # noqa: PLR0917 - v1 has this order
@@ -256,7 +261,7 @@ class _Tables(ReportsMissing):
         """
         options = {
             "delimiter": separator,
-            "header": kind_of_header(header),
+            "header": header,
             "include_path_column": include_path,
             "infer_column_types": infer_column_types,
             "support_multi_line": support_multi_line,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from copy import deepcopy
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import yaml
 
 from parallelrun.builders import parts
-from parallelrun.builders.v1_inputs import ReportsMissing
+from parallelrun.builders.missing import ReportsMissing
 
 DEFAULT_CPU_IMAGE: Final = "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu20.04"
 DEFAULT_GPU_IMAGE: Final = "mcr.microsoft.com/azureml/openmpi4.1.0-cuda11.1-cudnn8-ubuntu20.04"
@@ -66,6 +66,8 @@ class CondaDependencies(ReportsMissing):
 
 class Environment(parts.Environment, ReportsMissing):
     """v1's `Environment`: the packages are in `python.conda_dependencies`, the image in `docker.base_image`."""
+
+    INSTEAD: ClassVar = dict.fromkeys(("build", "build_local"), "nodes make environments when a job needs them")
 
     def __init__(self, name: str | None = None, **fields: Any) -> None:
         super().__init__(name=name, **fields)

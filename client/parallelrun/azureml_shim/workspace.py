@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from parallelrun.azureml_shim.data import Datastore
+from parallelrun.builders.missing import ReportsMissing
 from parallelrun.builders.parts import refuse
-from parallelrun.builders.v1_inputs import ReportsMissing
 from parallelrun.builders.v1_pipeline import Pipeline
 from parallelrun.client import Client
 from parallelrun.models import Job
@@ -96,6 +96,8 @@ AzureCliAuthentication = MsiAuthentication = ServicePrincipalAuthentication = In
 
 class Workspace(ReportsMissing):
     """The one workspace of a server; names of subscription, resource group and workspace don't matter."""
+
+    INSTEAD: ClassVar = {"datasets": "Dataset.get_by_name(workspace, name) has each of them"}
 
     def __init__(
         self,

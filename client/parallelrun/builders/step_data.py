@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from os import PathLike
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
+from parallelrun.builders.missing import ReportsMissing
 from parallelrun.builders.parts import refuse, without_none
-from parallelrun.builders.v1_inputs import DatasetInput, ReportsMissing, kind_of_header, read_steps
+from parallelrun.builders.v1_inputs import IN_TEXT, DatasetInput, read_steps
 from parallelrun.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from parallelrun.builders.v1_steps import WiredStep
 
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_]")
 _OUTPUT_NAME: Final = "{output-name}"
 _RUN_ID: Final = "{run-id}"
-_EXTENSIONS: Final = {None: ".csv", ",": ".csv", "\t": ".tsv"}
+_EXTENSIONS: Final = {",": ".csv", "\t": ".tsv"}
 """The extension of the delimited files that v1 reads when it is told none, by their separator."""
 _ALL_FILES: Final = "all files of the folder count: let the step write no others into it"
 _WRITE_IN_PLACE: Final = "the script writes into the folder that it gets as an argument"
+_AS_ARGUMENT: Final = "give the data by themselves as an argument of the script"
+_AS_DATASET_FIRST: Final = "call as_dataset() first"
+_AS_INPUT_FIRST: Final = "call as_input() first: this is what the step writes"
+_PARSE_FIRST: Final = "call as_dataset().parse_delimited_files() or parse_parquet_files()"
+_READ_FIRST: Final = "call read_delimited_files() or read_parquet_files() first"
 
 
 class StepData(ReportsMissing):
@@ -37,14 +46,22 @@ class StepData(ReportsMissing):
         self.type = type
         self.asset_name: str | None = None
         """The name of the data that it becomes a version of when its step has completed; None: of none."""
-        self.writer: Any = None
+        self.writer: WiredStep | None = None
         """The step that writes it, of several the latest, as of a cell of a notebook that runs again; None: no step."""
+
+    def __str__(self) -> str:
+        """Return text that no step accepts as a part of an argument: data are arguments of their own."""
+        return f"{IN_TEXT}{self.name}"
 
     @property
     def output_name(self) -> str:
-        """The name, as an output of a job can have it; empty if there is none."""
-        text = _NOT_IN_NAMES.sub("_", self.name)
-        return f"_{text}" if text[:1].isdecimal() else text
+        """The name of the output, as an output of a job can have it; empty if there is none."""
+        return _fit(self.name)
+
+    @property
+    def input_name(self) -> str:
+        """The name of the input of a step that gives it none; empty if the data have none."""
+        return _fit(self.name)
 
     def fields(self, output_name: str) -> dict[str, Any]:
         """Return the fields of the output as in a job file.
@@ -58,12 +75,14 @@ class StepData(ReportsMissing):
 
     def as_input(self, name: str | None = None) -> StepDataInput:
         """Return these data as an input of another step; without a name, it has that of the data."""
-        return StepDataInput(name=name, data=self)
+        return StepDataInput(name=name or self.input_name or None, data=self)
 
 
 @dataclass
 class StepDataInput(DatasetInput):
     """An input of a step that another step writes, and how this one reads it."""
+
+    INSTEAD: ClassVar = {"as_upload": "an OutputFileDatasetConfig is what a step writes"}
 
     data: StepData = field(kw_only=True)
 
@@ -72,14 +91,16 @@ class StepDataInput(DatasetInput):
         return StepDataInput(**{**vars(self), "name": name or self.name})
 
 
-class PipelineOutputDataset(StepDataInput):
-    """A `PipelineData` as a dataset: v1's `PipelineOutputFileDataset`, and `PipelineOutputTabularDataset` once parsed.
+class PipelineOutputAbstractDataset(StepDataInput):
+    """A `PipelineData` as a dataset: the base of v1's classes for files and for tables.
 
     A step that has it in `outputs` or as `output` writes the data, and one that has it in `inputs` reads them.
     """
 
     def register(self, name: str, create_new_version: bool = True) -> Self:
-        """Return this dataset; its data become data of this name when the step that writes them has completed.
+        """Return this dataset itself; its data become data of this name when the step that writes them has completed.
+
+        That goes for all that was made of the same `PipelineData`; of several names, the last one counts.
 
         Args:
             create_new_version: no effect: what a step has written is a new version.
@@ -87,61 +108,69 @@ class PipelineOutputDataset(StepDataInput):
         self.data.asset_name = name
         return self
 
+
+class PipelineOutputFileDataset(PipelineOutputAbstractDataset):
+    """A `PipelineData` as files, which its methods make a table of, for the steps that read it."""
+
     def parse_delimited_files(  # noqa: PLR0917 - v1 has this order
         self,
-        include_path: bool | None = None,
-        separator: str | None = None,
-        header: bool | str | None = None,
+        include_path: bool = False,
+        separator: str = ",",
+        header: bool | str = True,
         partition_format: str | None = None,
-        file_extension: str | None = None,
+        file_extension: str | None = "",
         set_column_types: Any = None,
         quoted_line_breaks: bool = False,
-        **options: Any,
-    ) -> Self:
-        """Return this dataset as a table of delimited text, for the steps that read it.
+    ) -> PipelineOutputTabularDataset:
+        """Return these files as a table of delimited text.
 
         Args:
-            options: others of `read_delimited` (docs/tables.md).
+            header: True, False, or a kind of header of `read_delimited` (docs/tables.md).
+            file_extension: no other files of a folder are read. Empty: `.csv`, with a tab as the separator `.tsv`, and
+                with any other one all files. None: all files.
 
         Raises:
-            InvalidInput: column types are given, a header that is no kind of them, or an extension other than that of
-                the separator; all files are read.
+            InvalidInput: an argument is wrong, or column types are given.
         """
-        if file_extension != _EXTENSIONS.get(separator):
-            refuse(_ALL_FILES, file_extension=file_extension)
+        extension = _EXTENSIONS.get(separator) if file_extension == "" else file_extension
         steps = _read_delimited(
             include_path, separator, header, partition_format, set_column_types,
-            support_multi_line=quoted_line_breaks or None, **options,
+            file_extension=self._extension(extension), support_multi_line=quoted_line_breaks or None,
         )  # fmt: skip
-        return replace(self, transformations=steps)
+        return PipelineOutputTabularDataset(**{**vars(self), "transformations": steps})
 
     def parse_parquet_files(
         self,
-        include_path: bool | None = None,
+        include_path: bool = False,
         partition_format: str | None = None,
         file_extension: str | None = ".parquet",
         set_column_types: Any = None,
-        **options: Any,
-    ) -> Self:
-        """Return this dataset as a table of Parquet files, for the steps that read it.
+    ) -> PipelineOutputTabularDataset:
+        """Return these files as a table of Parquet files.
 
         Args:
-            options: others of `read_parquet` (docs/tables.md).
+            file_extension: no other files of a folder are read; None or empty: all files.
 
         Raises:
-            InvalidInput: column types are given, or an extension other than that of Parquet; all files are read.
+            InvalidInput: an argument is wrong, or column types are given.
         """
-        if file_extension != ".parquet":
-            refuse(_ALL_FILES, file_extension=file_extension)
-        options = {"include_path_column": include_path, **options}
-        return replace(self, transformations=read_steps("read_parquet", options, partition_format, set_column_types))
+        steps = _read_parquet(include_path, partition_format, set_column_types, self._extension(file_extension))
+        return PipelineOutputTabularDataset(**{**vars(self), "transformations": steps})
+
+    def _extension(self, file_extension: str | None) -> str | None:
+        """Return the extension of the files to read; a file that a step writes is read whatever its name."""
+        return file_extension or None if self.data.type == "uri_folder" else None
+
+
+class PipelineOutputTabularDataset(PipelineOutputAbstractDataset):
+    """A `PipelineData` as a table, for the steps that read it."""
 
 
 class PipelineData(StepData):
     """v1's `PipelineData`: an output of the step that has it in `outputs` or as `output`, an input of all others.
 
     Args:
-        name: of the output, unless `output_name` is given.
+        name: of the data and of the inputs that read them, and of the output unless `output_name` is given.
         is_directory: False: it is a file.
         datastore, output_mode, output_path_on_compute, output_overwrite, data_type, pipeline_output_name: no effect, as
             all outputs are written in place, among those of the step.
@@ -149,6 +178,14 @@ class PipelineData(StepData):
     Raises:
         InvalidInput: it is the output of a training, which steps here don't have.
     """
+
+    INSTEAD: ClassVar = {
+        **dict.fromkeys(("as_direct", "as_named_input", "drop_columns", "keep_columns"), _AS_DATASET_FIRST),
+        **dict.fromkeys(("parse_delimited_files", "parse_parquet_files", "register"), _AS_DATASET_FIRST),
+        **dict.fromkeys(("random_split", "read_delimited_files", "read_parquet_files"), _PARSE_FIRST),
+        **dict.fromkeys(("as_upload", "create_input_binding", "get_env_variable_name"), _AS_ARGUMENT),
+        "register_on_complete": "as_dataset().register(name) does it",
+    }
 
     def __init__(  # noqa: PLR0917 - v1 has this order
         self,
@@ -164,11 +201,17 @@ class PipelineData(StepData):
         training_output: Any = None,
     ) -> None:
         refuse(_WRITE_IN_PLACE, training_output=training_output)
-        super().__init__(output_name or name, type="uri_file" if is_directory is False else "uri_folder")
+        super().__init__(name, type="uri_file" if is_directory is False else "uri_folder")
+        self._output_name = output_name or name
 
-    def as_dataset(self) -> PipelineOutputDataset:
+    @property
+    def output_name(self) -> str:
+        """The name of the output, as an output of a job can have it."""
+        return _fit(self._output_name)
+
+    def as_dataset(self) -> PipelineOutputFileDataset:
         """Return these data as a dataset, which can be registered and read as a table."""
-        return PipelineOutputDataset(data=self)
+        return PipelineOutputFileDataset(name=self.output_name, data=self)
 
     def as_input(self, input_name: str | None = None) -> StepDataInput:
         """Return these data as an input of another step; without a name, it has that of the data."""
@@ -197,9 +240,16 @@ class OutputFileDatasetConfig(StepData):
             and `{run-id}` that of the job. Without a path: `{run-id}/{output-name}`.
 
     Raises:
-        InvalidInput: another folder is given as the `source` of an upload, or a `partition_format`, which belongs to
-            the step that reads.
+        InvalidInput: the destination is neither, another folder is given as the `source` of an upload, or a
+            `partition_format`, which belongs to the step that reads.
     """
+
+    INSTEAD: ClassVar = {
+        **dict.fromkeys(("as_direct", "as_download", "as_named_input"), _AS_INPUT_FIRST),
+        **dict.fromkeys(("as_dataset", "parse_delimited_files", "parse_parquet_files"), _READ_FIRST),
+        **dict.fromkeys(("drop_columns", "keep_columns", "random_split"), _READ_FIRST),
+        "register": "register_on_complete(name) does it",
+    }
 
     def __init__(
         self, name: str | None = None, destination: Any = None, source: Any = None, partition_format: str | None = None
@@ -231,7 +281,7 @@ class OutputFileDatasetConfig(StepData):
     def register_on_complete(
         self, name: str, description: str | None = None, tags: dict[str, str] | None = None
     ) -> Self:
-        """Return this output; it becomes data of this name when its step has completed.
+        """Return this output itself; it becomes data of this name when its step has completed. The last name counts.
 
         Args:
             description, tags: no effect: the version says which job has made it.
@@ -241,53 +291,57 @@ class OutputFileDatasetConfig(StepData):
 
     def read_delimited_files(  # noqa: PLR0917 - v1 has this order
         self,
-        include_path: bool | None = None,
-        separator: str | None = None,
-        header: bool | str | None = None,
+        include_path: bool = False,
+        separator: str = ",",
+        header: bool | str = True,
         partition_format: str | None = None,
         path_glob: str | None = None,
         set_column_types: Any = None,
-        **options: Any,
     ) -> OutputTabularDatasetConfig:
         """Return this output, which the steps that have it as an input get as a table of delimited text.
 
         Args:
-            options: others of `read_delimited` (docs/tables.md).
+            header: True, False, or a kind of header of `read_delimited` (docs/tables.md).
 
         Raises:
-            InvalidInput: a glob or column types are given, or a header that is no kind of them.
+            InvalidInput: an argument is wrong, or a glob or column types are given: all files are read.
         """
         refuse(_ALL_FILES, path_glob=path_glob)
-        steps = _read_delimited(include_path, separator, header, partition_format, set_column_types, **options)
-        return OutputTabularDatasetConfig(data=self, transformations=steps)
+        steps = _read_delimited(include_path, separator, header, partition_format, set_column_types)
+        return OutputTabularDatasetConfig(name=self.output_name or None, data=self, transformations=steps)
 
     def read_parquet_files(
         self,
-        include_path: bool | None = None,
+        include_path: bool = False,
         partition_format: str | None = None,
         path_glob: str | None = None,
         set_column_types: Any = None,
-        **options: Any,
     ) -> OutputTabularDatasetConfig:
         """Return this output, which the steps that have it as an input get as a table of Parquet files.
 
-        Args:
-            options: others of `read_parquet` (docs/tables.md).
-
         Raises:
-            InvalidInput: a glob or column types are given.
+            InvalidInput: an argument is wrong, or a glob or column types are given: all files are read.
         """
         refuse(_ALL_FILES, path_glob=path_glob)
-        options = {"include_path_column": include_path, **options}
-        steps = read_steps("read_parquet", options, partition_format, set_column_types)
-        return OutputTabularDatasetConfig(data=self, transformations=steps)
+        steps = _read_parquet(include_path, partition_format, set_column_types)
+        return OutputTabularDatasetConfig(name=self.output_name or None, data=self, transformations=steps)
 
 
 @dataclass
 class OutputTabularDatasetConfig(StepDataInput):
     """v1's `OutputTabularDatasetConfig`: an output of the step that names it; `as_input()` is the table for others."""
 
+    INSTEAD: ClassVar = {"register": "register_on_complete(name) does it"}
+
     data: OutputFileDatasetConfig = field(kw_only=True)
+
+    def as_mount(self, path_on_compute: str | None = None) -> Self:
+        """Return this output unchanged: it is written to its destination anyway.
+
+        Args:
+            path_on_compute: no effect.
+        """
+        return self
 
     def as_upload(self, overwrite: bool = False, source_globs: str | Sequence[str] | None = None) -> Self:
         """Return this output unchanged, or refuse globs, as `OutputFileDatasetConfig.as_upload` does."""
@@ -297,17 +351,33 @@ class OutputTabularDatasetConfig(StepDataInput):
     def register_on_complete(
         self, name: str, description: str | None = None, tags: dict[str, str] | None = None
     ) -> Self:
-        """Return this output; its files, as files, become data of this name when its step has completed."""
+        """Return this output itself; its files, as files, become data of this name when its step has completed."""
         self.data.register_on_complete(name, description, tags)
         return self
 
 
 def _read_delimited(
-    include_path: bool | None, separator: str | None, header: Any, partition_format: str | None, column_types: Any,
-    **options: Any,
-) -> list[Any]:  # fmt: skip
-    read_options = {"include_path_column": include_path, "delimiter": separator, "header": kind_of_header(header)}
-    return read_steps("read_delimited", {**read_options, **options}, partition_format, column_types)
+    include_path: bool, separator: str, header: Any, partition_format: str | None, column_types: Any, **options: Any
+) -> list[Any]:
+    options |= {
+        "include_path_column": include_path or None,
+        "delimiter": None if separator == "," else separator,
+        "header": None if header is True else header,
+    }
+    return read_steps("read_delimited", options, partition_format, column_types)
+
+
+def _read_parquet(
+    include_path: bool, partition_format: str | None, column_types: Any, file_extension: str | None = None
+) -> list[Any]:
+    options = {"include_path_column": include_path or None, "file_extension": file_extension}
+    return read_steps("read_parquet", options, partition_format, column_types)
+
+
+def _fit(name: str) -> str:
+    """Return a name as inputs and outputs of a job can have it."""
+    text = _NOT_IN_NAMES.sub("_", name)
+    return f"_{text}" if text[:1].isdecimal() else text
 
 
 def _path_of(destination: Any) -> str | None:
@@ -315,12 +385,15 @@ def _path_of(destination: Any) -> str | None:
         return None
     if isinstance(destination, str | PathLike):
         return str(destination)
+    hint = "as in (datastore, 'a/folder')"
     if not isinstance(destination, tuple | list) or not 1 <= len(destination) <= 2:
-        raise InvalidInput.at("/destination", f"a path, or a datastore and a path in it, not {destination!r}")
+        message = f"a path, or a pair of a datastore and a path in it, and no {type(destination).__name__}"
+        raise InvalidInput.at("/destination", message, hint)
     from parallelrun_core.storage.location import in_datastore
 
     datastore, path = (*destination, None)[:2]
     datastore_name = getattr(datastore, "name", datastore)
     if not datastore_name or not isinstance(datastore_name, str):
-        raise InvalidInput.at("/destination", f"a datastore, or its name, comes first, not {datastore!r}")
+        message = f"a datastore or its name comes first, and no {type(datastore).__name__}"
+        raise InvalidInput.at("/destination", message, hint)
     return in_datastore(datastore_name, str(path or f"{_RUN_ID}/{_OUTPUT_NAME}").strip("/"))

@@ -188,7 +188,7 @@ class ParallelRunStep(WiredStep):
         """Return what may be a pipeline parameter."""
         return [
             getattr(self.parallel_run_config, name) for name in sorted(_MAY_BE_PARAMETERS)
-        ] + self.wires.parameters()
+        ] + self.wires.possible_parameters()
 
     def document(self, around: Surroundings = NO_PIPELINE) -> dict[str, Any]:
         """The content of a job file for the same step.
@@ -196,15 +196,15 @@ class ParallelRunStep(WiredStep):
         Raises:
             InvalidInput: it reads what another step writes, and is no part of a pipeline here.
         """
-        inputs = self.wires.documents(around)
+        inputs = self.wires.input_documents(around)
         document = {
             "parallel_run_config": self.parallel_run_config.document(around),
             "name": self.name,
             "inputs": [inputs[name] for name in self._main_inputs],
             "side_inputs": [fields for name, fields in inputs.items() if name not in self._main_inputs],
-            "output": self.wires.argument(self._output, around),
+            "output": None if self._output is None else self.wires.argument(self._output, around, "/output"),
             "outputs": self.wires.output_documents() or None,
-            "arguments": [self.wires.argument(value, around) for value in self.wires.arguments],
+            "arguments": self.wires.argument_documents(around),
             "allow_reuse": self._allow_reuse,
         }
         return without_none(document)

@@ -1,59 +1,24 @@
-"""Inputs of v1's steps, how their files become tables, and the error for what v1's classes have and these lack."""
+"""Inputs of v1's steps, and how their files become tables."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
-from parallelrun.builders.parts import Input, refuse, without_none
+from parallelrun.builders.missing import ReportsMissing
+from parallelrun.builders.parts import Input, refuse, several, without_none
 from parallelrun.errors import InvalidInput
 
 BY_PATH: Final = "extract_columns_from_partition_format"
+IN_TEXT: Final = "$AZUREML_DATAREFERENCE_"
+"""How data and parameters begin that were made text, as data in v1; no worker replaces it."""
+MOUNT: Final = "ro_mount"
+"""The mode of an input that names none: it is read where it is."""
+_V1_POINTERS: Final = {"/delimiter": "/separator", "/include_path_column": "/include_path"}
 _HEADERS: Final = {True: "all_files_same_headers", False: "no_header"}
-_NO_UPLOADS: Final = "nodes read data where they are: name a folder that they see, as Dataset.File.from_files('/data')"
 _AS_STEP: Final = "an Input with transformations: [{filter: …}] has it, see docs/tables.md"
-_FIRST: Final = "as in v1, call as_dataset(), as_input() or read_delimited_files() first"
-_INSTEAD: Final = {
-    **dict.fromkeys(("upload", "upload_files", "upload_directory", "register_pandas_dataframe"), _NO_UPLOADS),
-    **dict.fromkeys(("download", "to_path"), "the files are at the path of the dataset"),
-    **dict.fromkeys(("filter", "time_after", "time_before", "time_between", "time_recent"), _AS_STEP),
-    **dict.fromkeys(("as_direct", "as_named_input", "drop_columns", "keep_columns"), _FIRST),
-    **dict.fromkeys(("parse_delimited_files", "parse_parquet_files"), "as in v1, call as_dataset() first"),
-    "datasets": "Dataset.get_by_name(workspace, name) has each of them",
-    "as_upload": "an OutputFileDatasetConfig is what a step writes",
-    "publish": "a batch endpoint or a schedule runs a pipeline again",
-    "random_split": "each part can be an input of its own, with take_sample or a filter",
-    "register": "as_dataset().register(name) of PipelineData, register_on_complete(name) of OutputFileDatasetConfig",
-    "submit": "Experiment(workspace, name).submit(pipeline), or Client().jobs.create(pipeline)",
-    "to_pandas_dataframe": "run() gets the rows as DataFrames; `parallelrun data preview` shows the first ones",
-}
-"""What to do in place of members that samples use beside those that are here."""
-
-
-def _missing(owner: type, name: str) -> AttributeError:
-    if name.startswith("_"):
-        return AttributeError(name)
-    remedy = _INSTEAD.get(name, "see docs/from-azure-ml.md")
-    return AttributeError(f"{owner.__name__.strip('_')}.{name} has no counterpart in ParallelRun ({remedy})")
-
-
-class _ReportsMissing(type):
-    """The kind of such classes: they are asked for members themselves, as in `Dataset.File.upload_directory`."""
-
-    if not TYPE_CHECKING:  # a checker of types reports what is missing by itself
-
-        def __getattr__(cls, name: str) -> Any:
-            raise _missing(cls, name)
-
-
-class ReportsMissing(metaclass=_ReportsMissing):
-    """A class of v1, with those of its members that public samples use."""
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            raise _missing(type(self), name)
+_READ_FIRST: Final = "tables come of methods from_…, parse_… and read_…, such as Dataset.Tabular.from_parquet_files"
 
 
 @dataclass(frozen=True)
@@ -63,13 +28,32 @@ class PipelineParameter:
     name: str
     default_value: Any
 
+    def __str__(self) -> str:
+        """Return text that no step accepts as a part of an argument: parameters are arguments of their own."""
+        return f"{IN_TEXT}{self.name}"
+
 
 @dataclass
 class DatasetInput(Input, ReportsMissing):
-    """An input with the methods of v1's datasets; each returns a copy, and those of columns and rows need a table."""
+    """An input with the methods of v1's datasets; each returns a copy.
+
+    Those of columns and rows raise InvalidInput where there is no table, where what they are told makes no sense, and
+    where a parameter of the pipeline names the data: they belong to the dataset that is its value.
+    """
+
+    INSTEAD: ClassVar = {
+        **dict.fromkeys(("download", "to_path"), "the files are at the path of the dataset"),
+        **dict.fromkeys(("filter", "time_after", "time_before", "time_between", "time_recent"), _AS_STEP),
+        "random_split": "each part can be an input of its own, with take_sample or a filter",
+        "to_pandas_dataframe": "run() gets the rows as DataFrames; `parallelrun data preview` shows the first ones",
+    }
 
     parameter: PipelineParameter | None = None
     """The parameter of the pipeline that names the data; None: they are those of `path`."""
+
+    def __str__(self) -> str:
+        """Return text that no step accepts as a part of an argument: data are arguments of their own."""
+        return f"{IN_TEXT}{self.name or ''}"
 
     def as_mount(self, path_on_compute: str | None = None) -> Self:
         """Return this input, read where it is.
@@ -77,7 +61,7 @@ class DatasetInput(Input, ReportsMissing):
         Args:
             path_on_compute: no effect: the script gets the path as an argument.
         """
-        return replace(self, mode="ro_mount")
+        return replace(self, mode=MOUNT)
 
     def as_download(self, path_on_compute: str | None = None, overwrite: bool = False) -> Self:
         """Return this input, copied to the node's own disk first.
@@ -97,11 +81,11 @@ class DatasetInput(Input, ReportsMissing):
         Args:
             validate: no effect: names that no column has are ignored.
         """
-        return self._followed_by("keep_columns", columns)
+        return self._followed_by("keep_columns", columns if isinstance(columns, str) else several(columns, "/columns"))
 
     def drop_columns(self, columns: str | Sequence[str]) -> Self:
         """Return this table without these columns."""
-        return self._followed_by("drop_columns", columns)
+        return self._followed_by("drop_columns", columns if isinstance(columns, str) else several(columns, "/columns"))
 
     def take(self, count: int) -> Self:
         """Return the first rows of this table."""
@@ -116,25 +100,41 @@ class DatasetInput(Input, ReportsMissing):
         return self._followed_by("take_random_sample", without_none({"probability": probability, "seed": seed}))
 
     def _followed_by(self, step: str, options: Any) -> Self:
-        options = list(options) if isinstance(options, tuple) else options
-        return replace(self, transformations=[*(self.transformations or []), {step: options}])
+        from parallelrun_core.mltable.steps import parse_steps
+        from parallelrun_core.problems import At, Problems
+
+        if self.parameter is not None:
+            hint = "say it of the dataset before that becomes the parameter's value"
+            raise InvalidInput.at("", f"the pipeline's parameter {self.parameter.name!r} names the data", hint)
+        if not is_table(self.transformations):
+            raise InvalidInput.at("", "only a table has columns and rows, and these are files", _READ_FIRST)
+        steps = [*(self.transformations or []), {step: options}]
+        problems = Problems()
+        parse_steps(steps, At("/transformations", problems))
+        problems.check()
+        return replace(self, transformations=steps)
 
 
-def kind_of_header(header: Any) -> str | None:
-    """Return the `header` of `read_delimited` for that of v1: True, False, the name of a kind, or None.
-
-    Raises:
-        InvalidInput: it is something else.
-    """
-    if not isinstance(header, bool | str | None):
-        hint = "docs/tables.md has the names"
-        raise InvalidInput.at("/header", f"True, False or the name of a kind, not {header!r}", hint)
-    return _HEADERS[header] if isinstance(header, bool) else header
+def is_table(transformations: Sequence[Any] | None) -> bool:
+    """Return whether a step of v1's data reads the files: one that only takes columns from their paths doesn't."""
+    return any(BY_PATH not in step for step in transformations or [])
 
 
 def steps_by_path(partition_format: str | None) -> list[Any]:
-    """Return the transformations that make columns of the paths of files; none without a format."""
-    return [{BY_PATH: partition_format}] if partition_format else []
+    """Return the transformations that make columns of the paths of files; none without a format.
+
+    Raises:
+        InvalidInput: it is no such format.
+    """
+    from parallelrun_core.mltable.steps import ExtractColumns
+    from parallelrun_core.problems import At, Problems
+
+    if not partition_format:
+        return []
+    problems = Problems()
+    ExtractColumns.parse(partition_format, At("", problems))
+    problems.check()
+    return [{BY_PATH: partition_format}]
 
 
 def read_steps(step: str, options: dict[str, Any], partition_format: str | None, column_types: Any) -> list[Any]:
@@ -142,12 +142,23 @@ def read_steps(step: str, options: dict[str, Any], partition_format: str | None,
 
     Args:
         step: the name of the read step (docs/tables.md).
-        options: its options; those that are None are left out.
+        options: its options; those that are None are left out. A `header` may be True or False, as in v1.
 
     Raises:
-        InvalidInput: column types are given, which are a transformation of their own.
+        InvalidInput: an option or the format is wrong, or column types are given, which are a step of their own.
     """
+    from parallelrun_core.mltable import formats
+    from parallelrun_core.problems import At, Problems
+
     hint = "an Input with transformations: [{convert_column_types: …}] has them (docs/tables.md)"
     refuse(hint, set_column_types=column_types)
     set_options = without_none(options)
+    if isinstance(header := set_options.get("header"), bool):
+        set_options["header"] = _HEADERS[header]
+    problems = Problems()
+    formats.read_steps()[step].parse(set_options, At("", problems))
+    problems.problems[:] = [
+        replace(each, pointer=_V1_POINTERS.get(each.pointer, each.pointer)) for each in problems.problems
+    ]
+    problems.check()
     return [{step: set_options} if set_options else step, *steps_by_path(partition_format)]

@@ -7,18 +7,22 @@ import shlex
 from collections.abc import Iterable, Mapping
 from copy import copy
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
+from parallelrun.builders.missing import ReportsMissing
 from parallelrun.builders.parts import NOT_OF_JOBS, Environment, refuse, several, without_none
 from parallelrun.builders.step_data import StepData
-from parallelrun.builders.v1_inputs import PipelineParameter, ReportsMissing
+from parallelrun.builders.v1_inputs import PipelineParameter, is_table
 from parallelrun.builders.v1_steps import (
     NO_PIPELINE,
+    PIPELINE_TO_COME,
     StepInputSource,
     StepOutput,
     Surroundings,
     WiredStep,
     Wires,
+    checked_step,
+    checked_text,
     named,
 )
 from parallelrun.errors import InvalidInput
@@ -38,7 +42,8 @@ class PythonScriptStep(WiredStep):
         compute_target, version, hash_paths: no effect; a step is used again where its code and data are the same.
 
     Raises:
-        InvalidInput: two inputs or outputs have the same name, or there are `runconfig_pipeline_params`.
+        InvalidInput: two inputs or outputs have the same name, an input is a table, an argument has no text, or there
+            are `runconfig_pipeline_params`.
     """
 
     def __init__(
@@ -68,25 +73,34 @@ class PythonScriptStep(WiredStep):
         self._script, self._code, self._allow_reuse = script_name, source_directory, allow_reuse
         self._params = dict(params or {})
         self._environment = getattr(runconfig, "environment", None)
+        self.document(PIPELINE_TO_COME)  # raises for what is wrong
         self.claim_outputs()
 
     def values(self) -> list[Any]:
         """Return what may be a pipeline parameter."""
-        return [*self._params.values(), *self.wires.parameters()]
+        return [*self._params.values(), *self.wires.possible_parameters()]
 
     def document(self, around: Surroundings = NO_PIPELINE) -> dict[str, Any]:
         """The content of a job file for the same step.
 
         Raises:
-            InvalidInput: it reads what another step writes, and is no part of a pipeline here.
+            InvalidInput: an input is a table, or another step writes it and there is no pipeline here.
         """
         environment, variables = _environment(self._environment)
-        params = {f"AML_PARAMETER_{name}": str(around.value(value)) for name, value in self._params.items()}
-        inputs = self.wires.documents(around).items()
-        words = [self.wires.argument(value, around) for value in self.wires.arguments]
+        params = {
+            f"AML_PARAMETER_{name}": checked_text(str(around.value(value)), f"/params/{name}")
+            for name, value in self._params.items()
+        }
+        inputs = self.wires.input_documents(around).items()
+        for name, fields in inputs:
+            if is_table(fields.get("transformations")):
+                hint = "give it the files without parse_…, read_… or from_…, and let the script read them"
+                raise InvalidInput.at(f"/inputs/{name}", "a script gets no table: a ParallelRunStep does", hint)
         document = {
             "code": self._code or around.source_directory or ".",
-            "command": " ".join(["python", shlex.quote(self._script), *map(_word, words)]),
+            "command": " ".join(
+                ["python", shlex.quote(self._script), *map(_word, self.wires.argument_documents(around))]
+            ),
             "environment": environment or None,
             "environment_variables": {**variables, **params} or None,
             "inputs": {name: {key: fields[key] for key in fields if key != "name"} for name, fields in inputs} or None,
@@ -114,7 +128,15 @@ class Pipeline(ReportsMissing):
         steps: also lists of steps, and StepSequences. Steps whose data they need are found by themselves, as in v1.
         default_source_directory: the folder with the code of steps that name none.
         resolve_closure: False: steps whose data are needed are not found by themselves.
+
+    Raises:
+        InvalidInput: one of the steps is none.
     """
+
+    INSTEAD: ClassVar = {
+        "publish": "a batch endpoint or a schedule runs a pipeline again",
+        "submit": "Experiment(workspace, name).submit(pipeline), or Client().jobs.create(pipeline)",
+    }
 
     def __init__(  # noqa: PLR0917 - v1 has this order
         self,
@@ -223,7 +245,7 @@ def _flat(steps: Iterable[Any]) -> list[Any]:
     flat: list[Any] = []
     for step in steps:
         inner = step.steps if isinstance(step, StepSequence) else step
-        flat += _flat(inner) if isinstance(inner, list | tuple) else [step]
+        flat += _flat(inner) if isinstance(inner, list | tuple) else [checked_step(step)]
     return list({id(step): step for step in flat}.values())
 
 

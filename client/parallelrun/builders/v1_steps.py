@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
+from parallelrun.builders.missing import ReportsMissing
 from parallelrun.builders.parts import Input, Output
 from parallelrun.builders.step_data import (
     OutputFileDatasetConfig,
@@ -15,7 +16,7 @@ from parallelrun.builders.step_data import (
     StepData,
     StepDataInput,
 )
-from parallelrun.builders.v1_inputs import DatasetInput, PipelineParameter, ReportsMissing
+from parallelrun.builders.v1_inputs import IN_TEXT, MOUNT, DatasetInput, PipelineParameter
 from parallelrun.errors import InvalidInput
 
 
@@ -49,8 +50,6 @@ NO_PIPELINE = Surroundings(_nowhere)
 PIPELINE_TO_COME = Surroundings(lambda data: "/to/be/known/later")
 """For the checks of a step whose pipeline is not made yet: any data may be those of another step."""
 
-_MOUNT: Final = "ro_mount"
-"""The mode of an input that names none."""
 StepInputSource = Input | StepData | str | Path
 StepOutput = StepData | StepDataInput
 
@@ -76,7 +75,7 @@ class NamedInput(NamedTuple):
         return self.input.parameter if isinstance(self.input, DatasetInput) else None
 
     def fields(self, around: Surroundings) -> dict[str, Any]:
-        """Return the fields of the input as in a job file."""
+        """Return the fields of the input as in a job file; data that a parameter names come with their own steps."""
         if self.data is not None:
             return replace(self.input, path=around.place_of(self.data)).fields()
         if self.parameter is None:
@@ -88,91 +87,107 @@ class NamedInput(NamedTuple):
 
 @dataclass(slots=True)
 class Wires:
-    """The data that a step reads and writes, by name.
-
-    Args:
-        outputs: what it writes, apart from what its arguments name.
-        arguments: strings, numbers, pipeline parameters, and all that it reads or writes, which stands for its path.
-    """
+    """The data that a step reads and writes, by name."""
 
     inputs: list[NamedInput]
+    """Data that the step reads, also those that only its arguments name."""
     outputs: dict[StepData, str]
     """Outputs of the step and their names: the output's own one, or `output_` and its number."""
     arguments: list[Any]
+    """Text, numbers, paths, pipeline parameters, and what the step reads or writes, which stands for its path."""
 
     @classmethod
     def of(cls, inputs: Iterable[NamedInput], outputs: Iterable[StepOutput], arguments: Iterable[Any]) -> Self:
-        """Return the wires of a step; what only its arguments name is among them, too.
+        """Return the wires of a step.
+
+        Args:
+            inputs: what it reads, apart from what only its arguments name.
+            outputs: what it writes, likewise.
+            arguments: of its program, as in `Wires.arguments`; an input that has no name gets that of its place there.
 
         Raises:
             InvalidInput: two different inputs or two outputs have the same name, or an output is none.
         """
         wires = cls(list(inputs), {}, list(arguments))
         written = dict.fromkeys(map(_written, outputs))
-        for value in wires.arguments:
-            if wires._input(value) or _data_of(value) in written:
+        for number, value in enumerate(wires.arguments):
+            if wires._input_name(value) or _data_of(value) in written:
                 continue
             if isinstance(value, OutputFileDatasetConfig | OutputTabularDatasetConfig):
                 written[_written(value)] = None
             elif isinstance(value, Input):
-                wires.inputs += named([value], "argument", len(wires.inputs))
+                wires.inputs += named([value], "argument", number)
         wires.outputs = _output_names(written)
         meanings: dict[str, Any] = {}
         for each in wires.inputs:
             meaning = (each.data, each.parameter, each.input.fields())
             if meanings.setdefault(each.name, meaning) != meaning:
-                hint = "give one of them another name, as with as_named_input"
+                hint = f"give one of them another name: {'as_input' if each.data else 'as_named_input'}(name)"
                 raise InvalidInput.at(f"/inputs/{each.name}", f"there is an input {each.name!r} already", hint)
         return wires
+
+    def input_documents(self, around: Surroundings) -> dict[str, dict[str, Any]]:
+        """The inputs as in a job file, by name."""
+        return {each.name: each.fields(around) for each in self.inputs}
 
     def output_documents(self) -> dict[str, dict[str, Any]]:
         """The outputs as in a job file, by name."""
         return {name: data.fields(name) for data, name in self.outputs.items()}
 
+    def argument_documents(self, around: Surroundings) -> list[Any]:
+        """The arguments as in a job file.
+
+        Raises:
+            InvalidInput: one is the output of another step and no input of this one, or of a type that has no text.
+        """
+        return [self.argument(value, around, f"/arguments/{at}") for at, value in enumerate(self.arguments)]
+
     def reads(self) -> list[StepData]:
         """Return what other steps write, and this one reads."""
         return [each.data for each in self.inputs if each.data is not None]
 
-    def parameters(self) -> list[Any]:
+    def possible_parameters(self) -> list[Any]:
         """Return what may be a pipeline parameter: arguments, and data of inputs."""
         return self.arguments + [each.parameter for each in self.inputs]
 
-    def documents(self, around: Surroundings) -> dict[str, dict[str, Any]]:
-        """The inputs as in a job file, by name."""
-        return {each.name: each.fields(around) for each in self.inputs}
+    def argument(self, value: Any, around: Surroundings, pointer: str) -> str | int | float:
+        """An argument, or anything that stands for a path, as in a job file.
 
-    def argument(self, value: Any, around: Surroundings) -> Any:
-        """An argument as in a job file.
+        Args:
+            pointer: its place, for errors.
 
         Raises:
-            InvalidInput: it is the output of another step, and no input of this one.
+            InvalidInput: as of `argument_documents`.
         """
         from parallelrun_core.storage.supported import absolute_path
 
-        if (name := self._input(value)) is not None:
+        if (name := self._input_name(value)) is not None:
             return f"${{{{inputs.{name}}}}}"
         if (data := _data_of(value)) is not None:
             if data not in self.outputs:
                 message = f"{data.name} is neither an input nor an output of this step"
-                raise InvalidInput.at("/arguments", message, "list it in inputs or outputs")
+                raise InvalidInput.at(pointer, message, "list it in inputs or outputs")
             return f"${{{{outputs.{self.outputs[data]}}}}}"
         if isinstance(value, Output):
             return absolute_path(value.path or ".", Path.cwd())
         value = around.value(value)
-        if isinstance(value, Input | ReportsMissing):
-            raise InvalidInput.at("/arguments", f"{type(value).__name__} is no argument", "its name or path may be one")
-        return str(value) if isinstance(value, Path) else value
+        if not isinstance(value, str | int | float | Path):
+            hint = "text, an int, a float, a path, data, or a PipelineParameter of one of these is"
+            raise InvalidInput.at(pointer, f"{type(value).__name__} is no argument", hint)
+        return value if isinstance(value, int | float) else checked_text(str(value), pointer)
 
-    def _input(self, value: Any) -> str | None:
+    def _input_name(self, value: Any) -> str | None:
         """The name of the input that an argument stands for: itself, or one of the same data, read as it says."""
         for each in self.inputs:
             if each.source is value and not isinstance(value, str):
                 return each.name
         if (data := _data_of(value)) is None:
             return None
-        needed = (value if isinstance(value, StepDataInput) else data.as_input()).fields().items()
+        needed = (value if isinstance(value, StepDataInput) else data.as_input()).fields()
+        if needed.get("name") in (data.input_name, data.output_name):
+            del needed["name"]  # nobody has asked for it
         for each in self.inputs:
-            if each.data is data and needed <= {"mode": _MOUNT, **each.input.fields()}.items():
+            if each.data is data and needed.items() <= {"mode": MOUNT, **each.input.fields()}.items():
                 return each.name
         return None
 
@@ -186,13 +201,33 @@ class WiredStep(ReportsMissing):
         self.after: list[WiredStep] = []
 
     def run_after(self, step: WiredStep) -> None:
-        """Begin only when that step has completed, though no data of it is needed."""
-        self.after.append(step)
+        """Begin only when that step has completed, though no data of it is needed.
+
+        Raises:
+            InvalidInput: it is no step.
+        """
+        self.after.append(checked_step(step, "/step"))
 
     def claim_outputs(self) -> None:
         """Become the step that writes these outputs, in place of one that was made before."""
         for data in self.wires.outputs:
             data.writer = self
+
+
+def checked_text(text: str, pointer: str) -> str:
+    """Return this text. Raises InvalidInput if data or a parameter are a part of it: nothing puts their value there."""
+    if IN_TEXT in text:
+        hint = "give it by itself, as in arguments=['--out', data]"
+        raise InvalidInput.at(pointer, f"data, or a parameter, became a part of the text {text!r}", hint)
+    return text
+
+
+def checked_step(step: Any, pointer: str = "/steps") -> WiredStep:
+    """Return a step of a pipeline. Raises InvalidInput if it is none."""
+    if not isinstance(step, WiredStep):
+        hint = "a ParallelRunStep or a PythonScriptStep is one"
+        raise InvalidInput.at(pointer, f"{type(step).__name__} is no step", hint)
+    return step
 
 
 def named(inputs: Iterable[Any], prefix: str, first: int = 0) -> list[NamedInput]:
@@ -204,12 +239,13 @@ def named(inputs: Iterable[Any], prefix: str, first: int = 0) -> list[NamedInput
     named_inputs = []
     for number, source in enumerate(inputs, first):
         described = source.as_input() if isinstance(source, StepData) else source
-        described = Input(path=str(described)) if isinstance(described, str | Path) else described
+        if isinstance(described, str | Path):
+            described = Input(path=checked_text(str(described), f"/{prefix}s/{number}"))
         if not isinstance(described, Input):
             hint = "a path, an Input, or what another step writes; a PipelineParameter in a DatasetConsumptionConfig"
             raise InvalidInput.at(f"/{prefix}s/{number}", f"{type(described).__name__} is no input", hint)
         data = _data_of(described)
-        name = described.name or (data.output_name if data else "") or f"{prefix}_{number}"
+        name = described.name or (data.input_name if data else "") or f"{prefix}_{number}"
         named_inputs.append(NamedInput(source, replace(described, name=name)))
     return named_inputs
 

@@ -75,9 +75,9 @@ def test_a_setting_that_would_change_the_result_in_azure_is_refused_by_its_name(
 
 def test_what_scripts_chain_on_data_is_an_input_of_the_step_that_names_it() -> None:
     stored = "azureml://datastores/store/paths"
-    written = OutputFileDatasetConfig("written").read_parquet_files()
+    written = OutputFileDatasetConfig("written")
     chained: list[tuple[DatasetInput, str | None, str]] = [
-        (TABLE.as_named_input("a").as_mount("/tmp/a"), "data", "ro_mount"),
+        (STORE.path("in").as_named_input("a").as_mount("/tmp/a"), f"{stored}/in", "ro_mount"),
         (STORE.path("raw/2024").as_mount(), f"{stored}/raw/2024", "ro_mount"),
         (STORE.as_download("/tmp/b"), f"{stored}/", "download"),
         (data.DataReference(STORE, "c", "old").as_download("/tmp/c", overwrite=True), f"{stored}/old", "download"),
@@ -100,6 +100,10 @@ def test_steps_of_a_table_follow_each_other() -> None:
         {"keep_columns": ["a", "b"]}, {"drop_columns": "b"}, {"skip": 1}, {"take": 10},
         {"take_random_sample": {"probability": 0.5, "seed": 7}},
     ]  # fmt: skip
+    files = data.Dataset.File.from_files("data")
+    for no_table in (data.DatasetConsumptionConfig("a", PipelineParameter("b", TABLE)), files):
+        with pytest.raises(InvalidInput):
+            no_table.take(3)
     for name, remedy in (("filter", "transformations"), ("random_split", "take_sample"), ("to_path", "at the path")):
         with pytest.raises(AttributeError, match=remedy):
             getattr(TABLE, name)
@@ -115,7 +119,7 @@ def test_environments_are_changed_as_in_samples() -> None:
     assert (curated.name, curated.python.conda_dependencies, own.name) == ("AzureML-Minimal", None, "own")
     assert own.document()["conda_file"]["channels"] == ["conda-forge"]
     untyped: Any = own
-    with pytest.raises(AttributeError, match=r"Environment\.build_local has no counterpart"):
+    with pytest.raises(AttributeError, match=r"ParallelRun has no Environment\.build_local"):
         untyped.build_local(None)
 
 

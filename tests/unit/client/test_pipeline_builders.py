@@ -125,9 +125,9 @@ def test_outputs_may_have_a_destination_and_no_name() -> None:
         "output_2": "azureml://datastores/store/paths/__parallelrun_job_id__-one/output_2",
     }
     assert sources(spec, "two") == {
-        "argument_0": ("one", "output_0"),
-        "argument_1": ("one", "output_2"),
-        "argument_2": ("three", "output_0"),
+        "argument_1": ("one", "output_0"),
+        "argument_2": ("one", "output_2"),
+        "argument_3": ("three", "output_0"),
     }
     assert stored.name == other.name == last.name == "", "what users have made stays as it is"
     with pytest.raises(InvalidInput, match="an output 'output_1' already"):
@@ -152,8 +152,8 @@ def untyped(function: Callable[..., Any]) -> Callable[..., Any]:
 
 SETTINGS_THAT_NOTHING_HAS: dict[str, Callable[[], object]] = {
     "is_directry": lambda: untyped(PipelineData)("a", is_directry=False),
-    "destinatoin": lambda: untyped(OutputFileDatasetConfig)("a", destinatoin="/a"),
     "descripton": lambda: untyped(OutputFileDatasetConfig("a").register_on_complete)("b", descripton="c"),
+    "seperator": lambda: untyped(PipelineData("a").as_dataset().parse_delimited_files)(seperator=";"),
     "allow_resue": lambda: script("a", allow_resue=False),
     "default_datstore": lambda: untyped(Pipeline)(steps=[], default_datstore="a"),
 }
@@ -172,8 +172,8 @@ SETTINGS_OF_AZURE_ALONE: dict[str, Callable[[], object]] = {
     "/source_globs": lambda: OutputFileDatasetConfig("a").as_upload(source_globs=["*.csv"]),
     "/path_glob": lambda: OutputFileDatasetConfig("a").read_delimited_files(path_glob="*.csv"),
     "/set_column_types": lambda: OutputFileDatasetConfig("a").read_parquet_files(set_column_types={"a": "int"}),
-    "/header": lambda: untyped(OutputFileDatasetConfig("a").read_delimited_files)(header=3),
-    "/file_extension": lambda: PipelineData("a").as_dataset().parse_parquet_files(file_extension=".pq"),
+    "/header": lambda: OutputFileDatasetConfig("a").read_delimited_files(header="yes"),
+    "/destination": lambda: OutputFileDatasetConfig("a", destination=5),
     "/runconfig_pipeline_params": lambda: script("a", runconfig_pipeline_params={"b": PipelineParameter("b", 1)}),
 }
 
@@ -193,29 +193,33 @@ def test_settings_of_azure_that_change_nothing_are_accepted() -> None:
     assert data.as_mount("rows").name == "rows"
     assert data.as_download("rows", path_on_compute="/tmp/b", overwrite=True).mode == "download"
     assert data.as_input("rows").as_mount("/tmp/b").mode == "ro_mount"
-    assert data.as_dataset().parse_parquet_files(file_extension=".parquet").transformations == ["read_parquet"]
-    assert data.as_dataset().parse_delimited_files(file_extension=".csv").transformations == ["read_delimited"]
+    assert OutputFileDatasetConfig("a").read_parquet_files().as_mount().mode is None
     prepare = script("a", "--to", data, outputs=[data], version="2", hash_paths=["src"])
     assert prepare.document()["outputs"] == {"a": {"type": "uri_folder"}}
 
 
 def test_tables_are_read_with_the_words_of_azure() -> None:
-    table = OutputFileDatasetConfig("table").read_delimited_files(True, "\t", False, "{day}/*.tsv", encoding="latin1")
+    table = OutputFileDatasetConfig("table").read_delimited_files(True, "\t", False, "{day}/*.tsv")
     assert table.transformations == [
-        {
-            "read_delimited": {
-                "include_path_column": True,
-                "delimiter": "\t",
-                "header": "no_header",
-                "encoding": "latin1",
-            }
-        },
+        {"read_delimited": {"include_path_column": True, "delimiter": "\t", "header": "no_header"}},
         {"extract_columns_from_partition_format": "{day}/*.tsv"},
     ]
-    rows = PipelineData("table").as_dataset().parse_delimited_files(quoted_line_breaks=True)
-    read = {"read_delimited": {"support_multi_line": True}}
-    assert rows.keep_columns("a").take(5).transformations == [read, {"keep_columns": "a"}, {"take": 5}]
+    files, columns = PipelineData("table").as_dataset(), ["a"]
+    rows = files.parse_delimited_files(quoted_line_breaks=True)
+    read = {"read_delimited": {"support_multi_line": True, "file_extension": ".csv"}}
+    first = rows.keep_columns(columns).take(5)
+    columns.append("b")
+    assert first.transformations == [read, {"keep_columns": ["a"]}, {"take": 5}]
     assert rows.transformations == [read], "what it was made from stays"
+    for separator, given, options in (("\t", "", {"file_extension": ".tsv"}), (";", "", {}), (";", None, {})):
+        table_files = files.parse_delimited_files(separator=separator, file_extension=given)
+        assert table_files.transformations == [{"read_delimited": {"delimiter": separator, **options}}]
+    assert files.parse_parquet_files().transformations == [{"read_parquet": {"file_extension": ".parquet"}}]
+    one_file = PipelineData("table", is_directory=False).as_dataset()
+    assert one_file.parse_parquet_files().transformations == ["read_parquet"]
+    for refused in (lambda: files.take(2), lambda: rows.take(-1), lambda: untyped(rows.keep_columns)({"a"})):
+        with pytest.raises(InvalidInput):
+            refused()
 
 
 def test_a_pipeline_may_name_the_folder_of_its_steps_and_leave_out_what_they_need() -> None:
@@ -239,7 +243,7 @@ def test_what_is_not_reused_says_so() -> None:
 
 
 def test_tables_are_read_from_what_a_step_has_written() -> None:
-    table = PipelineData("table").as_dataset().parse_delimited_files(delimiter=";").register("kept")
+    table = PipelineData("table").as_dataset().parse_delimited_files(separator=";").register("kept")
     scores = PipelineData("scores").as_dataset()
     script("write", "--to", table, outputs=[table])
     rows = table.as_named_input("rows")
@@ -267,20 +271,26 @@ def test_data_without_a_writer_and_steps_without_their_pipeline_are_refused() ->
         read_spec(Pipeline(steps=[step]))
     with pytest.raises(InvalidInput, match="list it in inputs or outputs"):
         read_spec(Pipeline(steps=[script("one", data)]))
-    with pytest.raises(InvalidInput, match="an input 'data' already"):
+    with pytest.raises(InvalidInput, match=r"an input 'data' already .*as_input\(name\)"):
         script("two", inputs=[data, PipelineData("data")])
     with pytest.raises(InvalidInput, match="an input 'data' already"):
-        script("two", inputs=[data.as_download(), data.as_dataset().parse_parquet_files()])
+        ParallelRunStep("two", config(), [data.as_download(), data.as_dataset().parse_parquet_files()], "out")
     for refused in (lambda: script("two", outputs=["a"]), lambda: untyped(ParallelRunStep)("two", config(), ["a"], 5)):
         with pytest.raises(InvalidInput, match="is no output of a step"):
             refused()
     for parameter in (PipelineParameter("a", 1), None):
         with pytest.raises(InvalidInput, match=r"/inputs/0: .* is no input"):
             untyped(script)("two", inputs=[parameter])
-    with pytest.raises(InvalidInput, match="/arguments: Input is no argument"):
-        script("two", PipelineParameter("a", Input(path="a"))).document()
-    for missing in ("parse_parquet_files", "random_split"):
-        with pytest.raises(AttributeError, match=f"PipelineData.{missing} has no counterpart"):
+    parameter = PipelineParameter("a", Input(path="a"))
+    for argument in (parameter, None, b"a", ["a"], Environment("e"), f"--in={data}", f"--a={parameter}"):
+        with pytest.raises(InvalidInput, match="/arguments/1: "):
+            script("two", "a", argument)
+    with pytest.raises(InvalidInput, match="/inputs/data: a script gets no table"):
+        script("two", inputs=[data.as_dataset().parse_parquet_files()])
+    with pytest.raises(InvalidInput, match="/step: list is no step"):
+        untyped(script("two").run_after)([script("one")])
+    for missing, remedy in (("parse_parquet_files", "as_dataset"), ("random_split", "parse_delim"), ("a", "docs")):
+        with pytest.raises(AttributeError, match=rf"ParallelRun has no PipelineData\.{missing} \(.*{remedy}"):
             getattr(data, missing)
 
 
