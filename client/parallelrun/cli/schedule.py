@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,7 @@ from parallelrun.cli.definitions import add_delete, add_list
 from parallelrun.cli.job_follow import follow_job
 from parallelrun.cli.output import FormatOption, OutputFormat, say, say_notes, show_change, show_one
 from parallelrun.cli.server import Client, Commands
+from parallelrun.errors import ParallelRunError
 
 if TYPE_CHECKING:
     from parallelrun.models import Fire, Schedule
@@ -35,13 +37,23 @@ def create(
     say(f"next: {_next(created)}")
 
 
+def _due(schedule: Schedule) -> str:
+    """Return when a schedule is due, for people; an older server says it by the trigger alone."""
+    if not schedule.due:
+        from parallelrun_core.schedules.trigger import described, parsed_trigger
+
+        with suppress(ParallelRunError, ValueError):  # of a kind that isn't known here
+            return described(parsed_trigger(schedule.trigger))
+    return schedule.due
+
+
 add_list(
     schedule,
     "List all schedules.",
     [
         "name",
         ("ENABLED", lambda each: "yes" if each.enabled else "no"),
-        ("TRIGGER", lambda each: each.due),
+        ("TRIGGER", _due),
         ("NEXT", lambda each: each.next[0] if each.next else None),
         ("LAST", lambda each: each.last and each.last.due),
         ("OUTCOME", lambda each: each.last and each.last.outcome),
@@ -63,7 +75,7 @@ def show(
         ("name", definition.name),
         ("description", definition.description),
         ("enabled", "yes" if definition.enabled else "no"),
-        ("trigger", definition.due),
+        ("trigger", _due(definition)),
         ("missed runs", definition.missed_runs),
         ("overlap", "allowed" if definition.allow_overlap else "not allowed"),
         ("job", f"{definition.job.name} ({definition.job.type})"),

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import httpx
 import pytest
+from msgspec.structs import replace
 
 from parallelrun import Client, InvalidInput, NotFound
-from parallelrun.cli import main
+from parallelrun.cli import main, schedule
 from parallelrun_core import errors as core
 from parallelrun_core.computes.catalog import ComputeCatalog
 from parallelrun_core.folder.job_folder import JobFolder
@@ -133,6 +134,9 @@ def test_from_python(documents: Path, site: Site) -> None:
     with Client() as client:
         made = client.schedules.create(documents / "schedule.yml")
         assert (made.name, made.display_name, made.revision) == ("nightly", "Each night", 1)
+        of_an_older_server = replace(made, due="")
+        assert schedule._due(of_an_older_server) == schedule._due(made) == made.due
+        assert schedule._due(replace(of_an_older_server, trigger={"type": "of a plug-in"})) == ""
         job = client.schedules.trigger("nightly")
         again = client.schedules.create(
             {"name": "again", "trigger": {"type": "cron", "expression": "0 4 * * *"}, "create_job": f"azureml:{job.id}"}
