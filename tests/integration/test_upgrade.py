@@ -28,7 +28,7 @@ def test_a_rolling_restart_of_every_service_under_load_loses_nothing() -> None:
         def decided() -> int:
             return sum(1 for _ in read_decisions(cluster.folder(job).path))
 
-        for name in ("api", "master", "concatenator", "node000", "node001"):
+        for name in ("master", "concatenator", "node000", "node001", "api"):
             before = decided()
             cluster.until(lambda before=before: decided() > before, "the job goes on", timeout_s=60)  # type: ignore[misc]
             process = cluster.processes[name]
