@@ -75,8 +75,8 @@ for kind in asset_kinds():
     app.add_typer(group, name=kind)
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_requested: bool) -> None:
+    if is_requested:
         typer.echo(version("parallelrun"))
         raise typer.Exit
 

@@ -153,7 +153,7 @@ _COMMANDS: Final[tuple[tuple[str, Callable[..., None]], ...]] = (
 )  # fmt: skip
 
 
-def _changes(assignments: list[str] | tuple[()], **given: str) -> dict[str, Any]:
+def _changes(assignments: list[str] | tuple[()], **options: str) -> dict[str, Any]:
     """The fields that a command line sets: whole ones, at the top of the document."""
     from parallelrun.errors import InvalidInput
     from parallelrun_core.spec import set_field
@@ -163,7 +163,7 @@ def _changes(assignments: list[str] | tuple[()], **given: str) -> dict[str, Any]
         if "." in assignment.partition("=")[0]:
             raise InvalidInput.at("--set", f"{assignment!r}: only whole fields can be set", "as in --set version=2")
         set_field(changes, assignment)
-    return changes | {field: value for field, value in given.items() if value}
+    return changes | {field: value for field, value in options.items() if value}
 
 
 def _here(path: str) -> str:

@@ -32,7 +32,7 @@ _USAGE: Final = ("Cpu Percent", "Memory Used Percent")
 
 
 @dataclass(frozen=True, kw_only=True)
-class NodeUsage:
+class NodeUsageSeries:
     """Use of a node, in percent, from its first measurement to its last."""
 
     node: str
@@ -48,7 +48,7 @@ class Facts:
 
     job: Job
     server: str
-    made: datetime
+    created: datetime
     figures: Figures = field(default_factory=Figures)
     tiles: Tiles = field(default_factory=Tiles)
     throughput: Throughput = field(default_factory=Throughput)
@@ -56,7 +56,7 @@ class Facts:
     errors: KindsOfErrors = field(default_factory=KindsOfErrors)
     settings: EffectiveSettings = field(default_factory=EffectiveSettings)
     advice: Advice | None = None
-    usage: tuple[NodeUsage, ...] = ()
+    usage: tuple[NodeUsageSeries, ...] = ()
 
 
 def gather(client: Client, job_id: str) -> Facts:
@@ -64,7 +64,7 @@ def gather(client: Client, job_id: str) -> Facts:
     job = client.jobs.get(job_id)
     created = datetime.now(UTC)
     if job.is_pipeline:
-        return Facts(job=job, server=client.url, made=created)
+        return Facts(job=job, server=client.url, created=created)
     pictures = client.pictures
     figures = _or(Figures(), lambda: pictures.figures(job_id))
     # So that what one bucket has is not that of a single try.
@@ -72,7 +72,7 @@ def gather(client: Client, job_id: str) -> Facts:
     return Facts(
         job=job,
         server=client.url,
-        made=created,
+        created=created,
         figures=figures,
         tiles=_or(Tiles(), lambda: pictures.tiles(job_id, buckets=_CELLS)),
         throughput=_or(Throughput(), lambda: pictures.throughput(job_id, points=points)),
@@ -91,7 +91,7 @@ def _or(otherwise: Answer, ask: Callable[[], Answer]) -> Answer:
     return otherwise
 
 
-def _usages(client: Client, job_id: str) -> Iterator[NodeUsage]:
+def _usages(client: Client, job_id: str) -> Iterator[NodeUsageSeries]:
     """Return what the first nodes have measured of themselves."""
     prefix, name = "sys/perf/", "/node_resource_usage.csv"
     paths = [log.path for log in client.logs.list(job_id) if log.path.startswith(prefix) and log.path.endswith(name)]
@@ -102,7 +102,7 @@ def _usages(client: Client, job_id: str) -> Iterator[NodeUsage]:
         cpu, memory = ([_float(row.get(title)) for row in rows] for title in _USAGE)
         if rows:
             begin, end = (str(row.get("Utc Time", "")) for row in (rows[0], rows[-1]))
-            yield NodeUsage(
+            yield NodeUsageSeries(
                 node=path[len(prefix) : -len(name)],
                 begin=begin,
                 end=end,

@@ -43,7 +43,9 @@ def _foot(facts: Facts) -> Markup:
     state = "" if job.has_ended else " The job had not ended by then."
     return element(
         "footer",
-        element("p", f"As known to {facts.server} on {when(facts.made)}.{state} ParallelRun {version('parallelrun')}."),
+        element(
+            "p", f"As known to {facts.server} on {when(facts.created)}.{state} ParallelRun {version('parallelrun')}."
+        ),
         element(
             "p",
             element("code", f"parallelrun job show {job.id}"),

@@ -10,7 +10,7 @@ from itertools import groupby
 from parallelrun.progress.markup import Child, Markup, element
 from parallelrun.report import charts
 from parallelrun.report.charts import per_second, seconds
-from parallelrun.report.facts import Facts, NodeUsage
+from parallelrun.report.facts import Facts, NodeUsageSeries
 from parallelrun.report.overview import card, table
 from parallelrun_core.answers.pictures import EffectiveSetting, KindOfError
 
@@ -170,7 +170,7 @@ def usage(facts: Facts) -> Markup | None:
     return card("Nodes", element("div", map(_node, facts.usage), class_="nodes"))
 
 
-def _node(each: NodeUsage) -> Markup:
+def _node(each: NodeUsageSeries) -> Markup:
     return element(
         "div",
         element("b", each.node),

@@ -34,7 +34,7 @@ _OURS: Final = "PARALLELRUN_"
 _FAILPOINTS: Final = "PARALLELRUN_FAILPOINTS"
 
 
-class Order(msgspec.Struct, kw_only=True, frozen=True):
+class SweepOrder(msgspec.Struct, kw_only=True, frozen=True):
     root: str
     log_format: str
     rules: dict[str, RuleValue]
@@ -77,7 +77,7 @@ class Sweeping:
         return min(max(due_at - time.time(), 0.0), self._period_s) if self._settings.sweep_minutes else self._period_s
 
     def _start(self, *, is_urgent: bool) -> None:
-        order = Order(
+        order = SweepOrder(
             root=str(self._root),
             log_format=self._settings.log_format,
             rules=to_record(self._settings),
@@ -99,7 +99,7 @@ def main() -> None:
     from parallelrun_core.retention.sweep import Sweeper  # no master needs it
 
     die_with_parent()
-    order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
+    order = msgspec.json.decode(sys.stdin.buffer.read(), type=SweepOrder)
     telemetry.configure("master", log_format=order.log_format)
     log = telemetry.logger()
     try:

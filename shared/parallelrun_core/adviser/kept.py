@@ -26,7 +26,7 @@ LEAST_SAVING_S: Final = 60.0
 """The saving in seconds above which a finding is told by default."""
 
 
-class Answers(msgspec.Struct, frozen=True, kw_only=True):
+class KeptAnswers(msgspec.Struct, frozen=True, kw_only=True):
     schema: int = SCHEMA
     rules: int = _RULES
     generation: int
@@ -52,7 +52,7 @@ def kept_answer(folder: JobFolder, question: str) -> str | None:
     """Return the answer of a job that has ended, if it was kept since."""
     path = path_of(folder)
     with suppress(OSError, ParallelRunError):
-        answers = decode(path.read_bytes(), Answers, path)
+        answers = decode(path.read_bytes(), KeptAnswers, path)
         if answers.rules == _RULES and answers.generation == folder.generation():
             return answers.answers.get(question)
     return None
@@ -72,4 +72,4 @@ def keep_common_answers(folder: JobFolder, evidence: Evidence, advice: Advice) -
             curve = curve_of(evidence, *parse_what_if(question))
             answers[curve_question(question, None)] = msgspec.json.encode(curve).decode()
     with suppress(OSError):
-        replace_file(path_of(folder), encode(Answers(generation=folder.generation(), answers=answers)), mode=_MODE)
+        replace_file(path_of(folder), encode(KeptAnswers(generation=folder.generation(), answers=answers)), mode=_MODE)

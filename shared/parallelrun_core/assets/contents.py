@@ -26,9 +26,9 @@ from parallelrun_core.untrusted.paths import relative_parts
 
 _WHERE_IT_IS: Final = "put it where the nodes can read it, and name it there: `--no-upload` (docs/assets.md)"
 _UPLOADED: Final = SnapshotLimits(
-    what="what is uploaded", pointer="/path", hint=_WHERE_IT_IS, files=100_000, bytes=4 * MAX_ZIP_BYTES
+    noun="what is uploaded", pointer="/path", hint=_WHERE_IT_IS, files=100_000, bytes=4 * MAX_ZIP_BYTES
 )
-_COPIED: Final = SnapshotLimits(what="what is copied", pointer="/path", hint=_WHERE_IT_IS, files=1 << 40, bytes=1 << 60)
+_COPIED: Final = SnapshotLimits(noun="what is copied", pointer="/path", hint=_WHERE_IT_IS, files=1 << 40, bytes=1 << 60)
 
 
 def contents_of(root: Path, files: str) -> Path:

@@ -39,7 +39,7 @@ MAX_TEXT: Final = 32 << 20
 
 
 @dataclass
-class Budget:
+class ReadBudget:
     """The budget of reading: a component that has itself as its steps would have no end of them."""
 
     steps: int = MAX_STEPS_READ
@@ -93,7 +93,7 @@ class PipelineScope:
     """The pointer of its outputs."""
     depth: int = 0
     """Number of other pipelines that this one is in."""
-    budget: Budget = field(default_factory=Budget)
+    budget: ReadBudget = field(default_factory=ReadBudget)
     """The budget of a document, one for all of its pipelines."""
     steps: Mapping[str, Mapping[str, str]] | None = None
     """The type of each output of each step; None: the step is the only one."""

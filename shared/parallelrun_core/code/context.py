@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from parallelrun_core.storage.path_rule import PathRule
 
 CONTEXT: Final = SnapshotLimits(
-    what="what the image is built of",
+    noun="what the image is built of",
     pointer=POINTER,
     hint=f"a line in {IGNORE_FILE} at the top of that folder leaves out what its Dockerfile doesn't copy",
     files=MAX_FILES,

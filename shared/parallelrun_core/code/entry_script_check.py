@@ -47,10 +47,10 @@ def check_entry_script(snapshot: Path, entry_script: str, python: str = "", cont
     except (UnsafePath, FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
         scripts = sorted(script.name for script in snapshot.glob("*.py"))
         at_top = f"at its top: {', '.join(scripts[:10]) or 'no .py file'}"
-        there = did_you_mean(Path(entry_script).name, scripts, otherwise=at_top)
+        hint = did_you_mean(Path(entry_script).name, scripts, otherwise=at_top)
         left_out = [f"; {name} may leave it out" for name in IGNORE_FILES if (snapshot / name).is_file()]
         raise InvalidInput.at(
-            where, f"there is no file {entry_script!r} in the code", there + "".join(left_out[:1])
+            where, f"there is no file {entry_script!r} in the code", hint + "".join(left_out[:1])
         ) from error
     if not is_inside:  # its errors would show what is there
         raise InvalidInput.at("/code", f"{entry_script} is a link to outside the code folder", LEAVE_OUT_HINT)

@@ -41,7 +41,7 @@ _COPY_BYTES: Final = 1 << 20
 class SnapshotLimits:
     """The limits on a snapshot, and its name in errors."""
 
-    what: str
+    noun: str
     pointer: str
     hint: str
     files: int
@@ -58,7 +58,7 @@ class SnapshotLimits:
 
 
 CODE: Final = SnapshotLimits(
-    what="the code", pointer="/code", hint=LEAVE_OUT_HINT, files=MAX_FILES, bytes=MAX_BYTES, skipped=SKIPPED_FOLDERS
+    noun="the code", pointer="/code", hint=LEAVE_OUT_HINT, files=MAX_FILES, bytes=MAX_BYTES, skipped=SKIPPED_FOLDERS
 )
 # What the standard library raises when the bytes of a zip are damaged; bzip2 adds an OSError without a number.
 _DAMAGED: Final = (
@@ -111,7 +111,7 @@ def snapshot_zip(archive: IO[bytes], store: Path, limits: SnapshotLimits | None 
     except (*_DAMAGED, OSError) as error:
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
-        raise InvalidInput.at(limits.pointer, f"{limits.what} is not a readable zip: {error}") from error
+        raise InvalidInput.at(limits.pointer, f"{limits.noun} is not a readable zip: {error}") from error
 
 
 def snapshot_nothing(store: Path) -> str:
@@ -172,14 +172,14 @@ def _digests(
             raise limits.unsafe(f"{'/'.join(parts)!r} is more than {MAX_DEPTH} folders deep")
         folded.add(key)
         if len(folded) > limits.files:
-            raise limits.refusal(f"{limits.what} has more than {limits.files:,} files")
+            raise limits.refusal(f"{limits.noun} has more than {limits.files:,} files")
         target = folder.joinpath(*parts) if folder is not None else None
         digest = hashlib.sha256()
         with nullcontext() if target is None else _created(target, limits) as copy:
             while chunk := source.read(_COPY_BYTES):
                 remaining_bytes -= len(chunk)
                 if remaining_bytes < 0:
-                    raise limits.refusal(f"{limits.what} has more than {limits.bytes >> 20} MiB")
+                    raise limits.refusal(f"{limits.noun} has more than {limits.bytes >> 20} MiB")
                 digest.update(chunk)
                 if copy is not None:
                     copy.write(chunk)

@@ -48,7 +48,7 @@ class Known(NamedTuple):
 class _Read(NamedTuple):
     known: Known
     stamp: tuple[object, ...]
-    asked: float
+    read_at: float
 
 
 _PLACES: Final[list[_Place]] = []
@@ -80,7 +80,7 @@ def known(name: str) -> Known:
         DatastoreUnusable: it isn't defined, or its credentials aren't here; says what to do.
     """
     read = _READ.get(name)
-    if read is not None and time.monotonic() - read.asked < _FRESH_S:
+    if read is not None and time.monotonic() - read.read_at < _FRESH_S:
         return read.known
     with _LOCK:
         return _asked(name)
@@ -94,7 +94,7 @@ def _asked(name: str) -> Known:
     if read is None or read.stamp != stamp:
         present = _read(place, name)
         read = _Read(present, _stamp(place, name, present.datastore), now)
-    _READ[name] = read._replace(asked=now)
+    _READ[name] = read._replace(read_at=now)
     return read.known
 
 

@@ -14,7 +14,7 @@ VARIABLE = "TRACEPARENT"
 
 
 class JobSpan(NamedTuple):
-    own: SpanContext
+    span: SpanContext
     parent: SpanContext | None
     """The span of the pipeline of which it is a step, or the one that its submission named."""
 
@@ -45,7 +45,7 @@ def variables_of(folder: JobFolder, record: JobRecord, generation: int, tracing:
         NotFound, NewerSchema, CorruptLog: as `span_of`.
     """
     if tracing is not None:
-        return {VARIABLE: span_of(folder, record, generation, tracing.sampler).own.traceparent}
+        return {VARIABLE: span_of(folder, record, generation, tracing.sampler).span.traceparent}
     submitted = SpanContext.parse(_submitted_with(folder, record))
     return {VARIABLE: submitted.traceparent} if submitted is not None else {}
 

@@ -166,7 +166,7 @@ class _Gathered:
 
     def trim(self, share: int) -> None:
         """Sort the points, and forget the earliest ones if they are too many, or take more memory than they may."""
-        self.points.sort(key=lambda held: held[0].time)
+        self.points.sort(key=lambda entry: entry[0].time)
         kept_points = self.weight = 0
         for _, weight in reversed(self.points[-MAX_POINTS:]):
             if self.weight + weight > share:

@@ -80,7 +80,7 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobPlan:
+class SweepPlan:
     """The decisions of one sweep about jobs."""
 
     remove: tuple[Unit, ...] = ()
@@ -153,7 +153,7 @@ def plan_jobs(
     now: float,
     named: Mapping[str, str] | None = None,
     is_urgent: bool = False,
-) -> JobPlan:
+) -> SweepPlan:
     """Decide which jobs go.
 
     Args:
@@ -187,7 +187,7 @@ def plan_jobs(
         elif now >= _removed_at(rules, unit.noticed) and now - unit.ended >= LEAST_AGE_S:
             remove.append(unit)
     going = {job_id for unit in remove for job_id in unit.members}
-    return JobPlan(
+    return SweepPlan(
         remove=tuple(remove),
         notices=tuple(notices),
         withdrawn=tuple(withdrawn),

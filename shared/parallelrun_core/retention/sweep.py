@@ -41,7 +41,7 @@ from parallelrun_core.layout import (
 from parallelrun_core.retention.inventory import Inventory, others_going
 from parallelrun_core.retention.marks import Marks
 from parallelrun_core.retention.measuring import Measured, live_logs_of, parts_of, size_of
-from parallelrun_core.retention.policy import DAY_S, LEAST_AGE_S, JobFacts, JobPlan, Unit, plan_jobs, units_of
+from parallelrun_core.retention.policy import DAY_S, LEAST_AGE_S, JobFacts, SweepPlan, Unit, plan_jobs, units_of
 from parallelrun_core.retention.references import References
 from parallelrun_core.retention.report import SweepReport, write_report
 from parallelrun_core.retention.rules import Rules, to_record
@@ -136,10 +136,10 @@ class Sweeper:
                     references.add_running(JobFolder(self.root, job.job_id).layout.record.read_bytes())
         return _State(facts, references)
 
-    def _plan_jobs(self, state: _State, now: float, *, is_urgent: bool) -> JobPlan:
+    def _plan_jobs(self, state: _State, now: float, *, is_urgent: bool) -> SweepPlan:
         return plan_jobs(state.facts, self.rules, now=now, named=state.references.jobs, is_urgent=is_urgent)
 
-    def _notify(self, facts: Sequence[JobFacts], jobs: JobPlan, now: float) -> None:
+    def _notify(self, facts: Sequence[JobFacts], jobs: SweepPlan, now: float) -> None:
         members = {unit.name: unit.members for unit in units_of(facts).values()}
         for notice in jobs.notices:
             for job_id in members[notice.unit]:
@@ -150,7 +150,7 @@ class Sweeper:
             for job_id in members[name]:
                 Marks(JobFolder(self.root, job_id)).withdraw_notice()
 
-    def _strip(self, jobs: JobPlan, now: float) -> None:
+    def _strip(self, jobs: SweepPlan, now: float) -> None:
         for kind, job_ids in (("parts", jobs.strip_parts), ("logs", jobs.strip_logs)):
             for job_id in job_ids:
                 folder = JobFolder(self.root, job_id)
@@ -205,7 +205,7 @@ class Sweeper:
         return not_removed
 
     def _report(
-        self, facts: Sequence[JobFacts], jobs: JobPlan, inventory: Inventory, now: float, *, is_applied: bool
+        self, facts: Sequence[JobFacts], jobs: SweepPlan, inventory: Inventory, now: float, *, is_applied: bool
     ) -> SweepReport:
         by_id = {job.job_id: job for job in facts}
         going = [job_id for unit in jobs.remove for job_id in unit.members]

@@ -73,7 +73,7 @@ def bound_name(text: str, kind: str) -> str:
 
 def compact(text: str) -> str:
     """Return a text without spaces inside its expressions, so that a shell's rules don't split them."""
-    return _EXPRESSION.sub(lambda found: "${{" + _without_spaces(found[1]) + "}}", text)
+    return _EXPRESSION.sub(lambda match: "${{" + _without_spaces(match[1]) + "}}", text)
 
 
 def filled(text: str, value_of: Callable[[str, str], str]) -> str:
@@ -86,7 +86,7 @@ def filled(text: str, value_of: Callable[[str, str], str]) -> str:
         ValueError: an expression can't be resolved.
     """
 
-    return _EXPRESSION.sub(lambda found: value_of(*own_reference(found[1])), text)
+    return _EXPRESSION.sub(lambda match: value_of(*own_reference(match[1])), text)
 
 
 def own_reference(expression: str) -> tuple[str, str]:

@@ -85,4 +85,4 @@ def with_secrets(text: str, secrets: Mapping[str, object], value_of: Callable[[s
     Raises:
         ValueError: it refers to a secret that is not there.
     """
-    return _EXPRESSION.sub(lambda found: value_of(name_of_target("secrets", found[1].strip(), secrets)), text)
+    return _EXPRESSION.sub(lambda match: value_of(name_of_target("secrets", match[1].strip(), secrets)), text)

@@ -183,13 +183,13 @@ class Registry:
         while active != self._expected:
             self._expect(active, of_all=of_all)
             active, *answers = self._peek([])
-        found = {
+        peeked = {
             job_id: ActiveJob(job_id, _STATES.get(state), ready, sessions)
             for job_id, state, ready, sessions in zip(
                 self._looked_at, answers[::3], answers[1::3], answers[2::3], strict=True
             )
         }
-        jobs = [found.get(job_id) or ActiveJob(job_id, JobState.QUEUED, 0, 0) for job_id in self._expected_ids]
+        jobs = [peeked.get(job_id) or ActiveJob(job_id, JobState.QUEUED, 0, 0) for job_id in self._expected_ids]
         self._waiting = {job.job_id for job in jobs if job.state is JobState.QUEUED}
         return jobs
 

@@ -26,7 +26,7 @@ _MINUTE_S: Final = 60
 _NO_LIMIT: Final = -1
 
 
-class Verdict(StrEnum):
+class ReservationResult(StrEnum):
     RESERVED = "reserved"
     CHANGED = "changed"
     """The caller is to read again which jobs have not ended."""
@@ -70,7 +70,7 @@ class Reservations:
         raw: Any = self._redis.hget(_key(owner), _CHANGES)
         return raw.decode() if raw else ""
 
-    def reserve(self, wish: Reserving, active: Collection[str], changes: str) -> tuple[Verdict, int]:
+    def reserve(self, wish: Reserving, active: Collection[str], changes: str) -> tuple[ReservationResult, int]:
         """Reserve a job; returns the verdict, and how many jobs or submissions there are of the owner.
 
         A job that is reserved already, or active, is not counted again.
@@ -86,7 +86,7 @@ class Reservations:
                 _KEYS_LAST_S, *active,
             ],
         )  # fmt: skip
-        return Verdict(answer[0].decode()), int(answer[1])
+        return ReservationResult(answer[0].decode()), int(answer[1])
 
     def confirm(self, owner: str, job_id: str) -> None:
         """End the reservation of a job that is known as one."""

@@ -54,10 +54,10 @@ class UsageStore:
         by_week: dict[tuple[str, str], Used] = {}
         fields: Any = self._redis.hgetall(keys.USAGE_WEEKS)
         for field, value in fields.items():
-            week, what, owner = field.decode().split(" ", 2)
+            week, resource, owner = field.decode().split(" ", 2)
             used = by_week.get((week, owner), Used())
             amount = float(value)
-            by_week[week, owner] = used._replace(slot_s=amount) if what == "slots" else used._replace(gpu_s=amount)
+            by_week[week, owner] = used._replace(slot_s=amount) if resource == "slots" else used._replace(gpu_s=amount)
         self._forget_old(fields)
         latest_first = sorted({week for week, _ in by_week}, reverse=True)[:_KEPT]
         return [

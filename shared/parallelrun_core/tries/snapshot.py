@@ -42,7 +42,7 @@ _FORMAT: Final = 3
 """Another one for each change of what is in the file: releases load only their own."""
 
 
-class Header(msgspec.Struct, frozen=True, kw_only=True):
+class SnapshotHeader(msgspec.Struct, frozen=True, kw_only=True):
     """The content of a snapshot beside arrays."""
 
     format: int
@@ -64,7 +64,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     """Name, numpy type and shape of each array."""
 
 
-_HEADER: Final = msgspec.json.Decoder(Header)
+_HEADER: Final = msgspec.json.Decoder(SnapshotHeader)
 
 
 def path_of(folder: Path) -> Path:
@@ -115,7 +115,7 @@ def save(history: History) -> None:
 
 def _write(history: History, path: Path) -> None:
     arrays, totals, grid = _arrays(history), history.summary.totals, history.summary.grid
-    header = Header(
+    header = SnapshotHeader(
         format=_FORMAT,
         logs=history.positions,
         report_at=history.report_at,
@@ -180,7 +180,7 @@ def _load(history: History, path: Path) -> None:
         history.begin()
 
 
-def _restore(history: History, header: Header, arrays: dict[str, Array]) -> None:
+def _restore(history: History, header: SnapshotHeader, arrays: dict[str, Array]) -> None:
     history.positions, history.report_at = header.logs, header.report_at
     for number, worker in enumerate(header.workers):
         history.workers[worker] = number

@@ -20,7 +20,7 @@ from parallelrun_core.layout import retention_of
 from parallelrun_core.retention.policy import JobFacts
 from parallelrun_core.store import keys
 from parallelrun_core.store.registry import Registry
-from parallelrun_core.store.reservations import Reservations, Reserving, Verdict
+from parallelrun_core.store.reservations import ReservationResult, Reservations, Reserving
 from parallelrun_core.store.slot_quotas import SlotQuotas
 from parallelrun_core.store.usage import UsageStore, Used
 from parallelrun_core.wire.states import JobState
@@ -164,17 +164,19 @@ def test_a_reservation_ends_by_itself_and_an_earlier_reader_reads_again(redis: R
         return Reserving(owner="anna", job_id=job_id, most_jobs=1, most_submissions=None, now=60.0)
 
     lasting, short = Reservations(redis), Reservations(redis, lasts_s=0)
-    assert short.reserve(wish("dies"), [], "") == (Verdict.RESERVED, 0)
+    assert short.reserve(wish("dies"), [], "") == (ReservationResult.RESERVED, 0)
     changes = lasting.changes("anna")
-    assert lasting.reserve(wish("a"), [], changes) == (Verdict.RESERVED, 0)
-    assert lasting.reserve(wish("b"), [], changes) == (Verdict.JOBS, 1)
-    assert lasting.reserve(wish("a"), [], changes)[0] is Verdict.RESERVED, "it is the same job"
+    assert lasting.reserve(wish("a"), [], changes) == (ReservationResult.RESERVED, 0)
+    assert lasting.reserve(wish("b"), [], changes) == (ReservationResult.JOBS, 1)
+    assert lasting.reserve(wish("a"), [], changes)[0] is ReservationResult.RESERVED, "it is the same job"
     lasting.confirm("anna", "a")
-    assert lasting.reserve(wish("b"), [], changes)[0] is Verdict.CHANGED, "it has not read that a is a job now"
-    assert lasting.reserve(wish("b"), ["a"], lasting.changes("anna")) == (Verdict.JOBS, 1)
-    assert lasting.reserve(wish("b"), [], lasting.changes("anna"))[0] is Verdict.RESERVED
+    assert lasting.reserve(wish("b"), [], changes)[0] is ReservationResult.CHANGED, (
+        "it has not read that a is a job now"
+    )
+    assert lasting.reserve(wish("b"), ["a"], lasting.changes("anna")) == (ReservationResult.JOBS, 1)
+    assert lasting.reserve(wish("b"), [], lasting.changes("anna"))[0] is ReservationResult.RESERVED
     lasting.release(wish("b"))
-    assert lasting.reserve(wish("c"), [], lasting.changes("anna"))[0] is Verdict.RESERVED
+    assert lasting.reserve(wish("c"), [], lasting.changes("anna"))[0] is ReservationResult.RESERVED
 
 
 def test_the_use_of_the_cluster_by_week_and_person(redis_url: str, redis: Redis, tmp_path: Path, site: Site) -> None:

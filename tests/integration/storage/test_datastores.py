@@ -17,7 +17,7 @@ from parallelrun_core.errors import Conflict
 from parallelrun_core.service.process_secrets import ProcessSecrets
 from parallelrun_core.storage.objects import ObjectStorage, clients
 from parallelrun_core.storage.objects.environment import NoCredentials
-from parallelrun_core.storage.objects.trouble import NotAllowed
+from parallelrun_core.storage.objects.trouble import AccessDenied
 from parallelrun_core.storage.objects.uploads import s3
 from parallelrun_core.wire.finding import Place
 from tests.integration.storage.conftest import Bucket, Store
@@ -146,7 +146,7 @@ def test_a_secret_that_was_changed_on_the_node_is_used_by_the_next_request(node:
     node.define(prefix=bucket.prefix)
     bucket.put("a.txt", b"one")
     node.put_secret(secret="an-old-one-that-is-no-longer-valid")
-    with pytest.raises(NotAllowed) as refused:
+    with pytest.raises(AccessDenied) as refused:
         STORAGE.open(f"{URL}/a.txt")
     assert "an-old-one" not in f"{refused.value!r}{refused.value.__cause__!r}"
     node.put_secret()

@@ -13,7 +13,7 @@ from parallelrun_core.errors import Conflict, InvalidInput
 from parallelrun_core.storage.interface import Replaced
 from parallelrun_core.storage.objects import ObjectStorage, clients, listing
 from parallelrun_core.storage.objects.listing import PAGE
-from parallelrun_core.storage.objects.trouble import Missing, NotAllowed, StoreError
+from parallelrun_core.storage.objects.trouble import AccessDenied, Missing, StoreError
 from parallelrun_core.storage.objects.uploads.parts import SMALL_BYTES
 from tests.integration.storage.conftest import Bucket
 from tests.object_servers import Azurite, ObjectServer, SeaweedFS
@@ -340,10 +340,10 @@ def test_wrong_credentials_are_told_in_the_words_of_the_store(
         monkeypatch.setenv(name, value)
     clients.forget()
 
-    with pytest.raises(NotAllowed) as raised:
+    with pytest.raises(AccessDenied) as raised:
         STORAGE.open(bucket.url("in/a"))
     assert raised.value.filename == bucket.url("in/a")
-    with pytest.raises(NotAllowed, match=r"SignatureDoesNotMatch|AuthorizationFailure"):
+    with pytest.raises(AccessDenied, match=r"SignatureDoesNotMatch|AuthorizationFailure"):
         listed(bucket.url("in/*"))
 
 

@@ -14,7 +14,7 @@ from parallelrun_core.datastores.definition import OF_TYPE
 from parallelrun_core.datastores.registry import Known
 from parallelrun_core.storage.objects import ObjectStorage, clients, datastores
 from parallelrun_core.storage.objects.redirects import LED_AWAY, is_led_away
-from parallelrun_core.storage.objects.trouble import NotAllowed
+from parallelrun_core.storage.objects.trouble import AccessDenied
 from tests.security.local_store import ALLOWED, PRIVATE, LocalStore
 
 pytestmark = pytest.mark.integration
@@ -66,7 +66,7 @@ def test_a_store_of_the_environment_that_leads_elsewhere_is_refused_in_words(
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(clients, "_retries", lambda: {"max_retries": 0})
     clients.forget()
-    with pytest.raises(NotAllowed, match=LED_AWAY):
+    with pytest.raises(AccessDenied, match=LED_AWAY):
         list(ObjectStorage().files(f"s3://{ALLOWED}/away302"))
     clients.forget()
 

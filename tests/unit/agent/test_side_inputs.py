@@ -19,7 +19,7 @@ from parallelrun_agent.staging.tree import JobTree
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage.interface import Page, Replaced, Version
 from parallelrun_core.storage.objects import ObjectStorage
-from parallelrun_core.storage.objects.trouble import Missing, NotAllowed, StoreAway
+from parallelrun_core.storage.objects.trouble import AccessDenied, Missing, StoreAway
 from parallelrun_core.wire.outcome import Failure
 
 MODEL = "s3://b/model"
@@ -111,7 +111,7 @@ def contents(inputs: SideInputs) -> dict[str, str]:
     "error",
     [
         Missing(2, "there is no such object", f"{MODEL}/a"),
-        NotAllowed(13, "AccessDenied", f"{MODEL}/a"),
+        AccessDenied(13, "AccessDenied", f"{MODEL}/a"),
         RuntimeError("a bug"),
     ],
     ids=lambda error: type(error).__name__,

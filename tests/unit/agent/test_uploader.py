@@ -14,7 +14,7 @@ import pytest
 from parallelrun_agent.uploading.uploader import Uploader
 from parallelrun_agent.users.worker_user import SAME_USER
 from parallelrun_core.storage.objects import ObjectStorage
-from parallelrun_core.storage.objects.trouble import NotAllowed
+from parallelrun_core.storage.objects.trouble import AccessDenied
 
 URL = "s3://bucket/out"
 
@@ -41,7 +41,7 @@ class Store:
             assert self.answers.wait(20)
         if name in self.refused:
             until(lambda: self.hanging <= set(self.asked))  # or those would not be begun any more
-            raise NotAllowed(13, "AccessDenied", url)
+            raise AccessDenied(13, "AccessDenied", url)
         self.objects[name] = content
         self.asked.append(f"{name} is there")
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from parallelrun.models import Failure, Job, Progress
-from parallelrun.report.facts import Facts, NodeUsage
+from parallelrun.report.facts import Facts, NodeUsageSeries
 from parallelrun_core.adviser.advice import Advice, AdviceFinding, Change
 from parallelrun_core.answers.pictures import (
     EffectiveSetting,
@@ -79,7 +79,7 @@ def facts(
     return Facts(
         job=job,
         server="http://127.0.0.1:8080",
-        made=datetime(2026, 11, 23, 8, 0, tzinfo=UTC),
+        created=datetime(2026, 11, 23, 8, 0, tzinfo=UTC),
         figures=Figures(
             waited_s=2.1,
             first_try_s=41.0,
@@ -231,7 +231,7 @@ def facts(
             ],
         ),
         usage=tuple(
-            NodeUsage(
+            NodeUsageSeries(
                 node=f"node{n}",
                 begin="2026-11-23T06:10:05",
                 end="2026-11-23T07:40:20",

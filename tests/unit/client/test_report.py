@@ -103,7 +103,7 @@ def test_long_words_are_cut_so_that_the_file_stays_small() -> None:
 
 @pytest.mark.parametrize("state", ["queued", "processing", "completed", "canceled"])
 def test_a_job_of_which_little_is_known_has_a_report(state: str) -> None:
-    text = page(Facts(job=Job(id="job_1", state=state), server="http://s", made=datetime(2026, 1, 1, tzinfo=UTC)))
+    text = page(Facts(job=Job(id="job_1", state=state), server="http://s", created=datetime(2026, 1, 1, tzinfo=UTC)))
 
     assert Read(text).open == []
     assert state in text
@@ -114,7 +114,7 @@ def test_a_pipeline_has_its_steps() -> None:
     steps = [Step(name="split", state="completed", job="job_2"), Step(name="find", state="failed", why="<b>no</b>")]
     job = Job(id="job_1", type="pipeline", state="failed", steps=steps)
 
-    text = page(Facts(job=job, server="http://s", made=datetime(2026, 1, 1, tzinfo=UTC)))
+    text = page(Facts(job=job, server="http://s", created=datetime(2026, 1, 1, tzinfo=UTC)))
 
     assert headings(text) == ["Steps"]
     assert "&lt;b&gt;no&lt;/b&gt;" in text

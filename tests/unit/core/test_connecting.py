@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from parallelrun_core.storage.interface import Version
-from parallelrun_core.storage.objects.trouble import NotAllowed, StoreError
+from parallelrun_core.storage.objects.trouble import AccessDenied, StoreError
 from parallelrun_core.storage.objects.web import web_get, web_version
 from parallelrun_core.untrusted.connecting import AddressRefused, connect_checked, refusal_to_read
 
@@ -124,5 +124,5 @@ def test_a_refusal_says_where_a_name_leads(monkeypatch: pytest.MonkeyPatch) -> N
     leading(monkeypatch, ["169.254.169.254"])
     monkeypatch.setenv("no_proxy", NAME)
 
-    with pytest.raises(NotAllowed, match=r"leads to 169\.254\.169\.254"):
+    with pytest.raises(AccessDenied, match=r"leads to 169\.254\.169\.254"):
         web_version(f"https://{NAME}/x")

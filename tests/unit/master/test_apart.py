@@ -21,7 +21,7 @@ from parallelrun_core.storage.objects import ObjectStorage, clients
 from parallelrun_core.storage.objects.copying import in_threads
 from parallelrun_core.storage.objects.trouble import StoreAway
 from parallelrun_core.wire.message import decode, files_of
-from parallelrun_master.planning.apart import Apart, Hung
+from parallelrun_master.planning.apart import Hung, WatchedThread
 from parallelrun_master.publishing.scheduling import Scheduler, StoreTrouble
 
 PATIENCE_S = 30.0
@@ -197,7 +197,7 @@ def test_what_an_mltable_names_is_cut_by_one_thread_at_a_time(tmp_path: Path, mo
 
 
 def test_what_is_asked_for_comes_once_and_errors_are_raised() -> None:
-    apart, threads = Apart(PATIENCE_S), set()
+    apart, threads = WatchedThread(PATIENCE_S), set()
 
     def work() -> int:
         threads.add(threading.get_ident())

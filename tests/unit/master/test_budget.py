@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from parallelrun_core.wire.costs import usd_text
 from parallelrun_core.wire.progress import Progress
-from parallelrun_master.policy.budget import Budget
+from parallelrun_master.policy.budget import BudgetWatch
 
 
 def test_budget_closes_once_and_ends_the_job_when_nothing_runs_any_more() -> None:
     progress = Progress(budget_usd=0.3, scheduled=60, done=8, failed=1)
-    budget = Budget(progress)
+    budget = BudgetWatch(progress)
     progress.spent_usd = 0.2
     assert not budget.closes()
     progress.spent_usd = 300_000_000 / 10**9
@@ -26,7 +26,7 @@ def test_budget_closes_once_and_ends_the_job_when_nothing_runs_any_more() -> Non
 
 
 def test_budget_that_a_job_does_not_have_never_closes() -> None:
-    budget = Budget(Progress(spent_usd=1e6))
+    budget = BudgetWatch(Progress(spent_usd=1e6))
     assert not budget.closes()
     assert not any(budget.failure(at_work=False) for _ in range(5))
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from parallelrun_core.answers.retention import rule_in_words
-from parallelrun_core.retention.policy import DAY_S, JobFacts, JobPlan, StoredFile, plan_files, plan_jobs
+from parallelrun_core.retention.policy import DAY_S, JobFacts, StoredFile, SweepPlan, plan_files, plan_jobs
 from parallelrun_core.retention.rules import Rules, from_record, to_record
 
 NOW = 1_790_000_000.0
@@ -22,7 +22,7 @@ def job(number: int, *, days_ago: float, size: int = 1, **changes: object) -> Jo
     return msgspec.structs.replace(facts, **changes)
 
 
-def removed(plan: JobPlan) -> list[str]:
+def removed(plan: SweepPlan) -> list[str]:
     """The jobs that go."""
     return [name for unit in plan.remove for name in unit.members]
 

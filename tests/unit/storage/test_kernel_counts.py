@@ -10,7 +10,7 @@ import pytest
 from parallelrun.progress.storage import storage_lines
 from parallelrun_core.answers.reports import StorageRequests
 from parallelrun_core.folder.storage_report import RequestReport, fields_of
-from parallelrun_core.storage.local.kernel_counts import KernelCounts, Mount, counts_of, mounts_of
+from parallelrun_core.storage.local.kernel_counts import FileSystem, KernelCounts, counts_of, mounts_of
 
 MOUNTS = """\
 22 1 254:1 / / rw,relatime - ext4 /dev/vda1 rw
@@ -68,7 +68,7 @@ def test_kernel_counts_are_those_of_the_file_systems_of_the_folders(proc: Path) 
 def test_kernel_counts_are_nothing_where_the_system_says_nothing(tmp_path: Path, proc: Path) -> None:
     assert mounts_of(["/data"], tmp_path / "nowhere") == []
     (proc / "diskstats").write_text("what is this\n")
-    assert counts_of([Mount("/data", "nfs4", "0:44", "filer:/export")], proc) == {}
+    assert counts_of([FileSystem("/data", "nfs4", "0:44", "filer:/export")], proc) == {}
 
 
 def test_a_report_has_what_was_read_of_file_systems_since_it_began(

@@ -33,17 +33,17 @@ def test_a_job_has_a_trace_of_its_own(tmp_path: Path) -> None:
 
     assert span(one) == span(one)
     assert span(one).parent is None
-    assert span(one).own.is_sampled
-    assert span(one).own.trace_id != span(other).own.trace_id
-    assert not span(one, Sampler(share=0.0)).own.is_sampled
+    assert span(one).span.is_sampled
+    assert span(one).span.trace_id != span(other).span.trace_id
+    assert not span(one, Sampler(share=0.0)).span.is_sampled
 
 
 def test_a_job_belongs_to_the_trace_that_its_submission_names(tmp_path: Path) -> None:
     own, parent = span(job(tmp_path, traceparent=GIVEN))
     assert parent is not None
     assert (own.trace_id, parent.traceparent, own.is_sampled) == ("a" * 32, GIVEN, True)
-    assert not span(job(tmp_path, traceparent=UNSAMPLED)).own.is_sampled
-    assert span(job(tmp_path, traceparent=UNSAMPLED), Sampler(follows_parent=False)).own.is_sampled
+    assert not span(job(tmp_path, traceparent=UNSAMPLED)).span.is_sampled
+    assert span(job(tmp_path, traceparent=UNSAMPLED), Sampler(follows_parent=False)).span.is_sampled
 
 
 def test_each_generation_is_a_span_of_the_same_trace(tmp_path: Path) -> None:
@@ -51,8 +51,8 @@ def test_each_generation_is_a_span_of_the_same_trace(tmp_path: Path) -> None:
     before = span(made)
     made[0].reopen(Reopening(generation=1, at=2.0, retry_failed=True))
     after = span(made)
-    assert after.own.trace_id == before.own.trace_id
-    assert after.own.span_id != before.own.span_id
+    assert after.span.trace_id == before.span.trace_id
+    assert after.span.span_id != before.span.span_id
 
 
 def test_a_step_is_part_of_its_pipeline_at_any_depth(tmp_path: Path) -> None:
@@ -61,9 +61,9 @@ def test_a_step_is_part_of_its_pipeline_at_any_depth(tmp_path: Path) -> None:
     inner = job(tmp_path, parent=Parent(job_id=owner, step="a", owner=owner))
     step = job(tmp_path, parent=Parent(job_id=inner[0].job_id, step="b", owner=owner))
 
-    assert span(inner).parent == span(outer).own
-    assert span(step).parent == span(inner).own
-    assert {span(each).own.trace_id for each in (outer, inner, step)} == {"a" * 32}
+    assert span(inner).parent == span(outer).span
+    assert span(step).parent == span(inner).span
+    assert {span(each).span.trace_id for each in (outer, inner, step)} == {"a" * 32}
 
 
 def test_scripts_are_told_of_a_span_that_somebody_sends(tmp_path: Path) -> None:
@@ -73,5 +73,5 @@ def test_scripts_are_told_of_a_span_that_somebody_sends(tmp_path: Path) -> None:
 
     assert variables_of(*alone, 0, None) == {}
     assert variables_of(*named, 0, None) == {"TRACEPARENT": GIVEN}
-    assert variables_of(*named, 0, tracing) == {"TRACEPARENT": span(named).own.traceparent}
-    assert variables_of(*alone, 0, tracing) == {"TRACEPARENT": span(alone).own.traceparent}
+    assert variables_of(*named, 0, tracing) == {"TRACEPARENT": span(named).span.traceparent}
+    assert variables_of(*alone, 0, tracing) == {"TRACEPARENT": span(alone).span.traceparent}

@@ -136,7 +136,7 @@ class JobDriver:
             case WatchDisk():
                 self.session.disk.failed(command.error, time.monotonic())
             case Abandon():
-                log.warning(command.why, job_id=self._job_id, session=self.session.name, held=command.held)
+                log.warning(command.why, job_id=self._job_id, session=self.session.name, held=command.delivery_count)
                 self.session.close()
                 self.session = self._open_session(self, self.session)
 

@@ -114,8 +114,8 @@ class SlotSharing:
         for job in jobs:
             free = min(self._free_for(job, jobs) - reserved, self._left_of_quota(job, jobs))
             if free > 0 and demand.get(job.job_id, 0) > 0:  # nobody else can use them
-                wanted = job.wanted_workers(now) - self._awaiting.get(job.job_id, 0)
-                self._fill(job, min(wanted, self._left_of_quota(job, jobs)), free, now)
+                more = job.wanted_workers(now) - self._awaiting.get(job.job_id, 0)
+                self._fill(job, min(more, self._left_of_quota(job, jobs)), free, now)
         missing += sum(self._beyond_quota(owner, jobs) for owner in self.most_workers)
         missing -= sum(not worker.keeps_its_slot for job in jobs for worker in job.workers)
         if missing > 0:

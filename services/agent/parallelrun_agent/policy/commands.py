@@ -130,7 +130,7 @@ class Abandon(msgspec.Struct, frozen=True):
     """The session is over. End every worker and discard what they did, then open a new session."""
 
     why: str
-    held: int
+    delivery_count: int
     """Number of deliveries it held."""
 
 

@@ -38,7 +38,7 @@ _LONGEST_PAUSE_S: Final = 8.0
 class _MiniBatch:
     files: list[StagedObject]
     began_at: float
-    left: int
+    files_left: int
     size: int
     is_admitted: bool = False
     fetched_bytes: int = 0
@@ -174,10 +174,10 @@ class Stager:
 
     def _end_overdue(self, now: float) -> None:
         for token, mini_batch in self._mini_batches.items():
-            if mini_batch.is_admitted and mini_batch.left > 0 and now - mini_batch.began_at > self._timeout_s:
+            if mini_batch.is_admitted and mini_batch.files_left > 0 and now - mini_batch.began_at > self._timeout_s:
                 mini_batch.failure = mini_batch.failure or self._overdue(mini_batch)
                 mini_batch.missing.clear()  # of others, nobody knows
-                mini_batch.left = 0
+                mini_batch.files_left = 0
                 self._end(token, mini_batch)
 
     def _end_starved(self, now: float) -> None:
@@ -193,7 +193,7 @@ class Stager:
     def _overdue(self, mini_batch: _MiniBatch) -> Failure:
         links = ((file, self._links.get(file.target)) for file in mini_batch.files)
         pending = ((file.url, link.trouble) for file, link in links if link is not None and not link.is_there)
-        return failures.overdue(pending, mini_batch.left, len(mini_batch.files), self._timeout_s)
+        return failures.overdue(pending, mini_batch.files_left, len(mini_batch.files), self._timeout_s)
 
     def _linked(self, token: str, mini_batch: _MiniBatch) -> list[StagedObject]:
         """Note who needs which place; returns what nobody fetches yet."""
@@ -204,9 +204,9 @@ class Stager:
                 link = self._links[file.target] = _Link()
                 fetched.append(file)
             elif link.is_there or token in link.tokens:
-                mini_batch.left -= 1
+                mini_batch.files_left -= 1
             link.tokens.add(token)
-        if not mini_batch.left:
+        if not mini_batch.files_left:
             self._end(token, mini_batch)
         return fetched
 
@@ -355,15 +355,15 @@ class Stager:
             del self._links[file.target]
         for token in tokens:
             mini_batch = self._mini_batches.get(token)
-            if mini_batch is None or mini_batch.left <= 0:
+            if mini_batch is None or mini_batch.files_left <= 0:
                 continue
-            mini_batch.left -= 1
+            mini_batch.files_left -= 1
             mini_batch.fetched_bytes += fetched
             if failure is not None:
                 mini_batch.failure = mini_batch.failure or failure
                 mini_batch.missing[file.target] = failure
             mini_batch.disk_error = mini_batch.disk_error or disk_error
-            if not mini_batch.left:
+            if not mini_batch.files_left:
                 self._end(token, mini_batch)
         if not tokens:
             _remove(file.target)

@@ -49,7 +49,7 @@ class _Upload:
     is_rest: bool
     folder: Path
     began_at: float
-    left: int = 1
+    files_left: int = 1
     """Files that are not there yet; one more until all are known."""
     at_work: int = 0
     """Threads that may have a request on its way."""
@@ -151,7 +151,7 @@ class Uploader:
                 self._failed(upload, _words(url, error))
                 return
         with self._lock:
-            upload.left += len(files) - 1
+            upload.files_left += len(files) - 1
         with suppress(RuntimeError):  # it was closed meanwhile
             for file, url in files:
                 self._pool.submit(self._put, upload, file, url)
@@ -175,7 +175,7 @@ class Uploader:
                 with self._opened(path, upload.given_up) as file:
                     storage_of(url).put(url, file, os.fstat(file.fileno()).st_size)
                 with self._lock:
-                    upload.left -= 1
+                    upload.files_left -= 1
                 break
             except _FOR_GOOD as error:
                 self._failed(upload, _words(url, error))
@@ -219,7 +219,7 @@ class Uploader:
     def _leaves(self, upload: _Upload) -> None:
         with self._lock:
             upload.at_work -= 1
-            is_last = not upload.at_work and (not upload.left or upload.given_up.is_set())
+            is_last = not upload.at_work and (not upload.files_left or upload.given_up.is_set())
         if is_last:
             self._user.remove(upload.folder)
             with self._lock:
@@ -228,7 +228,7 @@ class Uploader:
     def _end(self, upload: _Upload) -> None:
         if self._uploads.get(upload.key) is upload:
             del self._uploads[upload.key]
-            failure = upload.failure if upload.left else None
+            failure = upload.failure if upload.files_left else None
             self.done.append(Uploaded(upload.key, upload.process, upload.is_rest, failure))
             with suppress(BlockingIOError):  # whoever reads it is woken already
                 os.write(self._wake, b"\1")

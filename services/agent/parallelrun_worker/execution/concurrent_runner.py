@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from parallelrun_worker import frames
-from parallelrun_worker.execution.deadlines import Deadlines, Run
+from parallelrun_worker.execution.deadlines import Deadlines, MiniBatchRun
 from parallelrun_worker.execution.failures import NoRoom, RunTimeout
 from parallelrun_worker.execution.runner import Runner
 from parallelrun_worker.execution.user_script import UserScript
@@ -218,7 +218,7 @@ class ConcurrentRunner(Runner):
 
     async def _try(self, kind: int, mini_batch: int, payload: bytes) -> None:
         """Run a mini-batch, from its delivery to its answer."""
-        run = Run(mini_batch, asyncio.current_task(), Stopwatch())
+        run = MiniBatchRun(mini_batch, asyncio.current_task(), Stopwatch())
         WAITED.set(run.stopwatch)  # a task has its own context
         loaded, loader = None, None
         try:
@@ -253,7 +253,7 @@ class ConcurrentRunner(Runner):
                 self._loaders.append(loader)
         self._store(mini_batch, rendered, run.items, run_s)
 
-    async def _limited(self, run: Run, loaded: MiniBatch) -> object:
+    async def _limited(self, run: MiniBatchRun, loaded: MiniBatch) -> object:
         """Call the user's function, which is canceled alone when it takes too long.
 
         Raises:
@@ -270,12 +270,12 @@ class ConcurrentRunner(Runner):
     def _timeout(self) -> RunTimeout:
         return RunTimeout(f"run() took longer than run_invocation_timeout ({self._config.run_s:g} s).")
 
-    def _has_failed(self, run: Run, error: BaseException) -> None:
+    def _has_failed(self, run: MiniBatchRun, error: BaseException) -> None:
         if not run.is_given_up:
             run_s = time.perf_counter() - run.began - self._waited(run)
             self._failed(error, 0, mini_batch=run.mini_batch, items=run.items, run_s=run_s, process_s=_UNKNOWN_S)
 
-    def _give_up(self, run: Run) -> None:
+    def _give_up(self, run: MiniBatchRun) -> None:
         """Answer for a mini-batch whose run() goes on though it was canceled, and leave that to itself."""
         self._has_failed(run, self._timeout())
         run.is_given_up = True
@@ -292,7 +292,7 @@ class ConcurrentRunner(Runner):
         self._answers.append(_Stored(mini_batch, data, crc, items, rows, line_breaks, shortened, run_s))
         self._log_done(mini_batch, run_s, rows, items)
 
-    def _waited(self, run: Run) -> float:
+    def _waited(self, run: MiniBatchRun) -> float:
         """Tell the agent for how long a mini-batch has waited for permits, if it has asked for any; returns that."""
         limits = run.stopwatch.by_limit()
         if not limits:

@@ -17,7 +17,7 @@ _PAUSE_S = 0.01
 """Between two looks at least, where one waits for a permit with hardly any time left."""
 
 
-class Run:
+class MiniBatchRun:
     """A mini-batch in flight.
 
     Args:
@@ -47,21 +47,23 @@ class Deadlines:
         give_up: called with one that doesn't end though it was canceled.
     """
 
-    def __init__(self, events: asyncio.AbstractEventLoop, limit_s: float, give_up: Callable[[Run], None]) -> None:
+    def __init__(
+        self, events: asyncio.AbstractEventLoop, limit_s: float, give_up: Callable[[MiniBatchRun], None]
+    ) -> None:
         self._events = events
         self._limit_s = limit_s
         self._give_up = give_up
-        self._runs: dict[int, Run] = {}
+        self._runs: dict[int, MiniBatchRun] = {}
         self._timer: asyncio.TimerHandle | None = None
 
-    def begin(self, run: Run) -> None:
+    def begin(self, run: MiniBatchRun) -> None:
         """Watch a run() that begins."""
         if self._limit_s:
             self._runs[run.mini_batch] = run
             if self._timer is None:
                 self._timer = self._events.call_later(self._limit_s, self._look)
 
-    def end(self, run: Run) -> None:
+    def end(self, run: MiniBatchRun) -> None:
         """Watch it no longer: it has ended."""
         if self._runs.get(run.mini_batch) is run:
             del self._runs[run.mini_batch]

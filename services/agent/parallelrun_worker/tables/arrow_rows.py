@@ -63,11 +63,11 @@ class ArrowRows:
 
     def _piece(self, piece: Piece) -> Any:
         table, path = self._table, piece[0]
-        with named(path), table.noting() as found:
+        with named(path), table.noting() as warnings:
             rows = table.format.arrow(piece)
         if self._are_values_needed and table.format.has_texts_of_values(rows):  # they are read again, and warned of
             return arrow_of(table.piece(piece), self._kinds(table.steps))
-        table.format.warnings.add_all(found)
+        table.format.warnings.add_all(warnings)
         return self._dressed(rows, path, table.steps, salt_of(piece))
 
     def _group(self, piece: Piece) -> Iterator[Any]:

@@ -55,10 +55,9 @@ def check_kind(head: bytes, compression: str = "") -> None:
     elif head.startswith(_ZLIB) and _is_zlib(head):
         kind, remedy = "a zlib file (.deflate)", _UNPACK
     else:
-        found = next((each for magic, each in _KINDS.items() if head.startswith(magic)), None)
-        if found is None:
+        kind, remedy = next((each for magic, each in _KINDS.items() if head.startswith(magic)), ("", ""))
+        if not kind:
             return
-        kind, remedy = found
     where = f"in this {compression} file is {kind}" if compression else f"it is {kind}"
     raise ValueError(f"{where}, and no text: {remedy}")
 

@@ -89,12 +89,12 @@ class Table:
     @contextmanager
     def noting(self) -> Iterator[DataWarnings]:
         """Warn nobody of what is read in here, but the one who takes what this yields."""
-        warnings = self.format.warnings
-        self.format.warnings = found = DataWarnings()
+        outer = self.format.warnings
+        self.format.warnings = inner = DataWarnings()
         try:
-            yield found
+            yield inner
         finally:
-            self.format.warnings = warnings
+            self.format.warnings = outer
 
     @property
     def is_shuffled(self) -> bool:

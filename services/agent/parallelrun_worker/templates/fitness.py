@@ -52,8 +52,8 @@ def check_start(channel: int) -> None:
             raise Unfit(f"its environment has a {name}")
     if name := _code_at_start():
         raise Unfit(f"its environment runs {name} when Python starts")
-    known = {"0", "1", "2", str(channel)}
-    if any(each.partition(" ")[0] not in known for each in _open_descriptors()):
+    expected = {"0", "1", "2", str(channel)}
+    if any(each.partition(" ")[0] not in expected for each in _open_descriptors()):
         raise Unfit("its environment opens files when Python starts")
 
 

@@ -31,12 +31,12 @@ async def read_body(request: Request) -> object:
     return document
 
 
-async def read_resource(request: Request, what: str) -> tuple[dict[str, Any], dict[str, Any]]:
+async def read_resource(request: Request, noun: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The document in a body that describes a thing, such as "a job", and its properties. Raises as `read_body`."""
     document = await read_body(request)
     properties = document.get("properties") if isinstance(document, dict) else None
     if not isinstance(document, dict) or not isinstance(properties, dict):
-        raise InvalidInput.at("/properties", f"{what} has properties")
+        raise InvalidInput.at("/properties", f"{noun} has properties")
     return document, properties
 
 

@@ -114,7 +114,7 @@ def _compute(facade: Facade, request: Request, name: str) -> dict[str, Any]:
         return _defined_compute(facade, request, name)
     alive = sum(is_alive for _, is_alive in facade.context.nodes.all())
     description = "the nodes of this cluster, which are started and stopped by themselves"
-    return _as_azure_has_it(request, name, _Scale(least=alive, most=alive, there=alive, wanted=alive), description)
+    return _as_azure_has_it(request, name, _Scale(least=alive, most=alive, current=alive, target=alive), description)
 
 
 def _defined_compute(facade: Facade, request: Request, name: str) -> dict[str, Any]:
@@ -123,8 +123,8 @@ def _defined_compute(facade: Facade, request: Request, name: str) -> dict[str, A
     scale = _Scale(
         least=compute.min_instances,
         most=compute.max_instances,
-        there=status.ready if status else 0,
-        wanted=status.wanted if status else 0,
+        current=status.ready if status else 0,
+        target=status.wanted if status else 0,
         idle_s=compute.idle_time_before_scale_down,
         size=compute.size or "LOCAL",
         priority="LowPriority" if compute.tier == "low_priority" else "Dedicated",
@@ -135,8 +135,8 @@ def _defined_compute(facade: Facade, request: Request, name: str) -> dict[str, A
 class _Scale(NamedTuple):
     least: int
     most: int
-    there: int
-    wanted: int
+    current: int
+    target: int
     idle_s: float = 120
     size: str = "LOCAL"
     priority: str = "Dedicated"
@@ -156,9 +156,9 @@ def _as_azure_has_it(request: Request, name: str, scale: _Scale, description: st
                 "maxNodeCount": scale.most,
                 "nodeIdleTimeBeforeScaleDown": f"PT{scale.idle_s:.0f}S",
             },
-            "allocationState": "Steady" if scale.there == scale.wanted else "Resizing",
-            "currentNodeCount": scale.there,
-            "targetNodeCount": scale.wanted,
+            "allocationState": "Steady" if scale.current == scale.target else "Resizing",
+            "currentNodeCount": scale.current,
+            "targetNodeCount": scale.target,
         },
     }
     return resource(scope_of(request), {"computes": name}, properties, location="local", tags={})

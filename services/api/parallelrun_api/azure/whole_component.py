@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from parallelrun_api.azure.ids import version_of
 from parallelrun_api.people.person import seen_places
 from parallelrun_core.assets.contents import keep_code, keep_context
-from parallelrun_core.azure.scope import Budget
+from parallelrun_core.azure.scope import ReadBudget
 from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.names.assets import code_called, stored_code
 from parallelrun_core.storage.path_rule import PathRule
@@ -34,7 +34,7 @@ class WholeComponents:
         Raises:
             InvalidInput: it names what jobs may not use, has too many steps, or components too deep in each other.
         """
-        return self._whole(document, 0, Budget(), pointer)
+        return self._whole(document, 0, ReadBudget(), pointer)
 
     def environment(self, properties: dict[str, Any], pointer: str) -> dict[str, Any]:
         """An environment with a copy of what its image is built of, if it is; the pointer is where it is named."""
@@ -73,7 +73,7 @@ class WholeComponents:
         if trouble is not None:
             raise InvalidInput.at(pointer, trouble.message, trouble.hint)
 
-    def _whole(self, part: dict[str, Any], depth: int, budget: Budget, pointer: str) -> dict[str, Any]:
+    def _whole(self, part: dict[str, Any], depth: int, budget: ReadBudget, pointer: str) -> dict[str, Any]:
         """A part of a component in which nothing refers to what only this facade knows."""
         copy = dict(part)
         if isinstance(code := copy.get("code"), str) and version_of(code) is not None:

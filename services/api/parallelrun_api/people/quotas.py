@@ -24,7 +24,7 @@ from parallelrun_core.retention.sizes import SizesByOwner
 from parallelrun_core.service import failpoints
 from parallelrun_core.store.connection import CONNECTION_ERRORS, Redis
 from parallelrun_core.store.registry import Registry
-from parallelrun_core.store.reservations import Reservations, Reserving, Verdict
+from parallelrun_core.store.reservations import ReservationResult, Reservations, Reserving
 from parallelrun_core.store.slot_quotas import EVERYBODY, SlotQuota, SlotQuotas
 
 _FOLDER: Final = "quotas"
@@ -177,11 +177,11 @@ class Quotas:
             changes = self._reservations.changes(wish.owner)
             active = self._active_jobs(wish.owner) if wish.most_jobs is not None else []
             verdict, count = self._reservations.reserve(wish, active, changes)
-            if verdict is Verdict.RESERVED:
+            if verdict is ReservationResult.RESERVED:
                 return
-            if verdict is Verdict.JOBS:
+            if verdict is ReservationResult.JOBS:
                 raise _too_many_jobs(wish.owner, count, wish.most_jobs or 0)
-            if verdict is Verdict.SUBMISSIONS:
+            if verdict is ReservationResult.SUBMISSIONS:
                 raise _too_many_submissions(wish.owner, wish.most_submissions or 0)
 
     def _active_jobs(self, owner: str) -> list[str]:

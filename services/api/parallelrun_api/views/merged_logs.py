@@ -15,8 +15,8 @@ from typing import Final, Literal
 from parallelrun_api.http.paging import decode_token, encode_token
 from parallelrun_api.views.files import ServedFolder
 from parallelrun_api.views.timed_lines import (
-    Mark,
     TimedLine,
+    TimeMark,
     first_line,
     first_of,
     last_of,
@@ -231,7 +231,7 @@ class _Reader:
                 at = 0 if is_first else reached[0].position if reached else self._log.size
             text, begin, has_more = self._read(fd, at, most)
             marks = marks_from(marks_fd, marks_size, lambda mark: mark.position > begin) if has_time else []
-            lines = printed_lines(text, begin, marks or [Mark(began_ms, 0, None)])
+            lines = printed_lines(text, begin, marks or [TimeMark(began_ms, 0, None)])
             return _Block(self._log, lines, has_more, has_time)
         finally:
             if marks_fd >= 0:

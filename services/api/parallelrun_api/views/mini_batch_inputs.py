@@ -78,10 +78,10 @@ def with_input(folder: Path, mini_batches: Sequence[int], name: str) -> Iterator
     """
     if not mini_batches:
         return
-    wanted, part = set(mini_batches), name.casefold()
+    numbers, part = set(mini_batches), name.casefold()
     with closing(ManifestCursor(folder, first=mini_batches[0])) as cursor:
         while (entry := cursor.read()) is not None and entry.mini_batch <= mini_batches[-1]:
-            if entry.mini_batch in wanted and any(part in each.casefold() for each in _names_of(entry.raw)):
+            if entry.mini_batch in numbers and any(part in each.casefold() for each in _names_of(entry.raw)):
                 yield entry.mini_batch
 
 

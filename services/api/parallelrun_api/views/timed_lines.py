@@ -48,7 +48,7 @@ class TimedLine:
 
 
 @dataclass(frozen=True)
-class Mark:
+class TimeMark:
     """A position from which on a stream was printed at a time, and for which mini-batch."""
 
     at_ms: int
@@ -156,7 +156,7 @@ def lines_with_times(block: bytes, begin: int, before: TimedLine | None) -> list
     return lines
 
 
-def printed_lines(block: bytes, begin: int, marks: list[Mark]) -> list[TimedLine]:
+def printed_lines(block: bytes, begin: int, marks: list[TimeMark]) -> list[TimedLine]:
     """The lines of a block of what was printed.
 
     Args:
@@ -177,7 +177,7 @@ def level_in(text: bytes) -> str | None:
     return _SAME_LEVEL.get(name, name) if name else None
 
 
-def marks_from(fd: int, size: int, is_reached: Callable[[Mark], bool]) -> list[Mark]:
+def marks_from(fd: int, size: int, is_reached: Callable[[TimeMark], bool]) -> list[TimeMark]:
     """Marks in their order: from the one before the first for which a condition holds, some thousands of them."""
     at = first_line(fd, size, lambda line: is_reached(mark) if (mark := _mark(line)) else None)
     begin = max(0, at - _STEP)
@@ -187,13 +187,13 @@ def marks_from(fd: int, size: int, is_reached: Callable[[Mark], bool]) -> list[M
     return marks[max(0, len(before) - 1) :]
 
 
-def _mark(line: bytes) -> Mark | None:
+def _mark(line: bytes) -> TimeMark | None:
     match = _TIMED.match(line)
     position, _, mini_batch = match[4].partition(b"|") if match else (b"", b"", b"")
     if match is None or not position.isdigit() or not mini_batch.strip().removeprefix(b"-").isdigit():
         return None
     number = int(mini_batch)
-    return Mark(_ms(match), int(position), number if number >= 0 else None)
+    return TimeMark(_ms(match), int(position), number if number >= 0 else None)
 
 
 def _cut(block: bytes, begin: int) -> Iterator[tuple[int, int, bytes]]:

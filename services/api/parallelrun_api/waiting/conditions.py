@@ -199,12 +199,12 @@ def _behind(neighbours: tuple[Neighbour, ...], viewer: Person, slots: int) -> st
     if not neighbours:
         return f"other jobs ({slots:,} of {counted(slots, 'slot')})"
     first, others = neighbours[0], len(neighbours) - 1
-    held = f"{first.workers:,} of {counted(slots, 'slot')}"
+    slots_held = f"{first.workers:,} of {counted(slots, 'slot')}"
     if viewer.may_see(first.owner):
         owner = f"{first.owner}, " if first.owner else ""
-        name = f"job {first.job_id} ({owner}{held})"
+        name = f"job {first.job_id} ({owner}{slots_held})"
     else:
-        name = f"another job ({held})"
+        name = f"another job ({slots_held})"
     return name + (f" and {counted(others, 'other')}" if others else "")
 
 

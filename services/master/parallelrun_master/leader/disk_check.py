@@ -14,7 +14,7 @@ from parallelrun_core.folder.manifest import read_manifest
 from parallelrun_core.mltable.input_plan import load_plans
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.wire.message import decode, described_of, files_of, is_described
-from parallelrun_master.planning.apart import Apart
+from parallelrun_master.planning.apart import WatchedThread
 
 _MINI_BATCHES: Final = 5
 _FILES: Final = 100
@@ -31,7 +31,7 @@ class DiskCheck:
 
     def __init__(self, folder: Path, patience_s: float) -> None:
         self._find = partial(_mini_batch_bytes, folder)
-        self._apart: Apart | None = Apart(patience_s)
+        self._apart: WatchedThread | None = WatchedThread(patience_s)
 
     def news(self, scheduled: int, disks: tuple[NodeDisk, ...]) -> str:
         """Return, once it is known, that a disk is too small; otherwise an empty text.

@@ -25,10 +25,10 @@ from parallelrun_master.leader.intake import Intake
 from parallelrun_master.leader.job_context import JobContext
 from parallelrun_master.leader.node_watch import NodeWatch
 from parallelrun_master.leader.watchdog import Watchdog
-from parallelrun_master.planning.apart import Apart
+from parallelrun_master.planning.apart import WatchedThread
 from parallelrun_master.planning.changed_inputs import changed_inputs, listing_changes
 from parallelrun_master.planning.shuffling import ShuffleFailed
-from parallelrun_master.policy.budget import Budget
+from parallelrun_master.policy.budget import BudgetWatch
 from parallelrun_master.policy.completion import Completion, End
 from parallelrun_master.policy.fail_fast import FailFast
 from parallelrun_master.policy.speculation import Speculation
@@ -68,13 +68,13 @@ class Processing:
         self._compute = ComputeWatch(settings.root, job.redis, job.spec, job.reports.say, Registry(job.redis).now)
         self._control = ControlWatch(job.folder, job.record, Registry(job.redis))
         self._waits_for = ""
-        self._comparing = Apart(settings.leader_seconds)
+        self._comparing = WatchedThread(settings.leader_seconds)
         """Compares the inputs with their list, of a job that goes on with an earlier one."""
         self._disk_check = DiskCheck(job.folder.path, settings.leader_seconds)
         self._completion = Completion(job.spec, job.ledger.progress, job.ledger.errors, now)
         self._speculation = Speculation() if job.spec.speculative_execution else None
         self._watchdog = Watchdog(job)
-        self._budget = Budget(job.ledger.progress)
+        self._budget = BudgetWatch(job.ledger.progress)
         self._fail_fast = FailFast(job.spec, job.ledger.progress, job.ledger.errors.mask)
         self._intake = Intake(
             job, self._publisher.window, self._completion, self._speculation, self._nodes,
@@ -314,7 +314,7 @@ class Processing:
 
     def _changes(self) -> list[str]:
         """Return what has changed; nothing if the job's state does so first, or the leader has to resign."""
-        apart = Apart(self._patience_s)
+        apart = WatchedThread(self._patience_s)
         find = partial(changed_inputs, self._job.folder.path, self._ledger.decided)
         try:
             while (changes := apart.ask(find)) is None:

@@ -33,7 +33,7 @@ _FIRST_PAUSE_S: Final = 1.0
 _LONGEST_PAUSE_S: Final = 3600.0
 
 
-class Order(msgspec.Struct, kw_only=True, frozen=True):
+class DeliveryOrder(msgspec.Struct, kw_only=True, frozen=True):
     """An order of a master to deliver entries, as the process reads it from its stdin."""
 
     root: str
@@ -57,7 +57,7 @@ class Order(msgspec.Struct, kw_only=True, frozen=True):
         return msgspec.json.encode(order)
 
 
-_Order = TypeVar("_Order", bound=Order)
+_Order = TypeVar("_Order", bound=DeliveryOrder)
 
 
 def carry_out(kind: type[_Order], deliver: Callable[[_Order, SecretSource], None]) -> None:

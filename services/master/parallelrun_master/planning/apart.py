@@ -44,7 +44,7 @@ def asks_store(thread: int) -> bool:
     return frame is not None
 
 
-class Apart:
+class WatchedThread:
     """A thing after another, in one thread.
 
     Args:

@@ -12,7 +12,7 @@ _QUIET_CHECKS: Final = 2
 """Checks in a row at which no node works for the job: all that was reported before the first is recorded by then."""
 
 
-class Budget:
+class BudgetWatch:
     """Watches the cost of one job.
 
     Args:

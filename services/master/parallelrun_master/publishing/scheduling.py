@@ -20,7 +20,7 @@ from parallelrun_core.spec import JobSpec
 from parallelrun_core.storage.objects.trouble import StoreAway
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_master.planning.amount import TableAmount
-from parallelrun_master.planning.apart import Apart
+from parallelrun_master.planning.apart import WatchedThread
 from parallelrun_master.planning.cutting import Cut
 from parallelrun_master.planning.input_cuts import InputCuts, KnownInput, Warn, known_in
 from parallelrun_master.planning.shuffling import OnProgress
@@ -68,7 +68,7 @@ class Scheduler:
         sizing: Callable[[int], Sizing] | None = None,
     ) -> None:
         self._folder = folder
-        self._apart = Apart(patience_s)
+        self._apart = WatchedThread(patience_s)
         self._said: deque[Callable[[], object]] = deque()
         self._ready: deque[Cut] = deque()
         """What the other thread has cut: given out also while it waits for more."""
@@ -167,7 +167,7 @@ class Scheduler:
         return False
 
     def _later(self, call: Callable[..., object]) -> Callable[..., None]:
-        return lambda *given: self._said.append(partial(call, *given))
+        return lambda *arguments: self._said.append(partial(call, *arguments))
 
     def _cuts_of(self, inputs: InputCuts) -> Generator[Cut | None]:
         try:

@@ -21,7 +21,7 @@ _OF_NFS: Final = {"READ": "read", "OPEN": "open", "LOOKUP": "lookup", "GETATTR":
 """Calls of NFS that reading files takes, each with its name in reports."""
 
 
-class Mount(NamedTuple):
+class FileSystem(NamedTuple):
     """A file system, as this process sees it."""
 
     point: str
@@ -57,7 +57,7 @@ Counts = dict[tuple[str, str], KernelCounts]
 """By the label of the file system, and the operation."""
 
 
-def mounts_of(folders: Iterable[str], proc: Path = _PROC) -> list[Mount]:
+def mounts_of(folders: Iterable[str], proc: Path = _PROC) -> list[FileSystem]:
     """The file systems of these folders, each once; none where the system doesn't say."""
     try:
         text = (proc / "self" / "mountinfo").read_text(errors="surrogateescape")
@@ -68,7 +68,7 @@ def mounts_of(folders: Iterable[str], proc: Path = _PROC) -> list[Mount]:
     return [mounts[point] for point in sorted(points & mounts.keys())]
 
 
-def counts_of(mounts: Iterable[Mount], proc: Path = _PROC) -> Counts:
+def counts_of(mounts: Iterable[FileSystem], proc: Path = _PROC) -> Counts:
     """The kernel's counts so far for these file systems; nothing for one that is in memory, or remote in
     another way than NFS."""
     counts: Counts = {}
@@ -85,19 +85,19 @@ def counts_of(mounts: Iterable[Mount], proc: Path = _PROC) -> Counts:
     return counts
 
 
-def _mount(line: str) -> Mount | None:
+def _mount(line: str) -> FileSystem | None:
     mounted, _, about = line.partition(" - ")
     first, last = mounted.split(), about.split()
     if len(first) < 5 or len(last) < 2:
         return None
-    return Mount(_plain(first[4]), last[0], first[2], _plain(last[1]))
+    return FileSystem(_plain(first[4]), last[0], first[2], _plain(last[1]))
 
 
 def _plain(text: str) -> str:
     return _OCTAL.sub(lambda octal: chr(int(octal[1], 8)), text)
 
 
-def _point_of(path: str, mounts: Mapping[str, Mount]) -> str:
+def _point_of(path: str, mounts: Mapping[str, FileSystem]) -> str:
     while path not in mounts and path != "/":
         path = os.path.dirname(path)
     return path

@@ -15,7 +15,7 @@ from parallelrun_core.storage.interface import Version
 from parallelrun_core.storage.objects.address import Address
 from parallelrun_core.storage.objects.clients import client_of
 from parallelrun_core.storage.objects.meters import metered
-from parallelrun_core.storage.objects.trouble import NotAllowed, in_plain_words
+from parallelrun_core.storage.objects.trouble import AccessDenied, in_plain_words
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta
@@ -49,7 +49,7 @@ def is_marker(url: str, address: Address, version: Version) -> bool:
     try:
         if not has_keys_below(url, address):
             return False
-    except NotAllowed:
+    except AccessDenied:
         return False  # whoever may not list can only mean the object
     if not version.size_bytes:
         return True

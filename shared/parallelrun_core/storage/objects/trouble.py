@@ -63,7 +63,7 @@ class Missing(StoreError, FileNotFoundError):
     """There is no such object, or no such bucket."""
 
 
-class NotAllowed(StoreError, PermissionError):
+class AccessDenied(StoreError, PermissionError):
     """These credentials may not do this, or there are none."""
 
 
@@ -72,15 +72,15 @@ class Taken(StoreError, FileExistsError):
 
 
 _BY_STATUS: Final[dict[str, type[OSError]]] = {
-    "401": NotAllowed, "403": NotAllowed,
+    "401": AccessDenied, "403": AccessDenied,
     "404": Missing,
     "412": Replaced,  # when the library asks for the rest of an answer that was cut off
     "429": Throttled, "503": Throttled,
 }  # fmt: skip
 _ERRNO: Final[dict[type[OSError], int]] = {
-    Replaced: errno.ESTALE, Taken: errno.EEXIST, NotAllowed: errno.EACCES, Missing: errno.ENOENT,
+    Replaced: errno.ESTALE, Taken: errno.EEXIST, AccessDenied: errno.EACCES, Missing: errno.ENOENT,
 }  # fmt: skip
-_OTHERWISE: Final[dict[type[OSError], str]] = {NotAllowed: _REFUSED, Missing: _NOTHING}
+_OTHERWISE: Final[dict[type[OSError], str]] = {AccessDenied: _REFUSED, Missing: _NOTHING}
 """What is said where the store says nothing."""
 
 
@@ -135,7 +135,7 @@ def _told(error: BaseException, url: str) -> OSError | None:
             return None
         if is_led_away(text) or _NO_TOKEN.search(text):
             no_credentials = f"{_NO_CREDENTIALS}: {_words(error)[: _MAX_WORDS // 2]}"
-            return NotAllowed(errno.EACCES, LED_AWAY if is_led_away(text) else no_credentials, url)
+            return AccessDenied(errno.EACCES, LED_AWAY if is_led_away(text) else no_credentials, url)
         if _BUILDER_ERROR in text:
             return StoreError(errno.EPROTONOSUPPORT, UNENCRYPTED, url)
         status = _STATUS.search(text)
@@ -161,7 +161,7 @@ def _by_kind() -> tuple[tuple[tuple[type[BaseException], ...], type[OSError]], .
     return (
         ((of_store.PreconditionError, of_store.NotModifiedError), Replaced),
         ((of_store.AlreadyExistsError,), Taken),
-        ((of_store.PermissionDeniedError, of_store.UnauthenticatedError), NotAllowed),
+        ((of_store.PermissionDeniedError, of_store.UnauthenticatedError), AccessDenied),
         ((FileNotFoundError,), Missing),
         (
             (of_store.NotSupportedError, of_store.InvalidPathError, of_store.UnknownConfigurationKeyError),

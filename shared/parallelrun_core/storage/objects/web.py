@@ -26,8 +26,8 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 from parallelrun_core.storage.interface import Replaced, Version
 from parallelrun_core.storage.objects.trouble import (
     UNENCRYPTED,
+    AccessDenied,
     Missing,
-    NotAllowed,
     StoreAway,
     StoreError,
     Throttled,
@@ -167,7 +167,7 @@ def _ask(url: str, method: str, headers: dict[str, str]) -> tuple[HTTPConnection
         except StoreError:
             raise
         except AddressRefused as error:
-            raise NotAllowed(errno.EACCES, str(error.strerror), url) from error
+            raise AccessDenied(errno.EACCES, str(error.strerror), url) from error
         except ssl.SSLCertVerificationError as error:
             raise StoreError(errno.EPROTO, f"the certificate of {_origin(url)}: {error.verify_message}", url) from error
         except (OSError, HTTPException) as error:
@@ -221,7 +221,7 @@ def _refused(response: HTTPResponse, url: str) -> OSError:
     if status in (404, 410):
         return Missing(errno.ENOENT, "there is no such object", url)
     if status in (401, 403):
-        return NotAllowed(errno.EACCES, f"the server refuses to give this file (HTTP {status})", url)
+        return AccessDenied(errno.EACCES, f"the server refuses to give this file (HTTP {status})", url)
     if status in (412, 416):
         return Replaced(errno.ESTALE, f"{url} has been replaced since it was listed")
     return StoreError(errno.EIO, f"HTTP {status} {response.reason}", url)
@@ -243,7 +243,7 @@ def _next_place(place: str, response: HTTPResponse, url: str) -> str:
             f"the server redirects to another one ({_origin(target_url)}), which is not followed: name the URL of the "
             "file there, if jobs may use it"
         )
-        raise NotAllowed(errno.EACCES, message, url)
+        raise AccessDenied(errno.EACCES, message, url)
     return target_url
 
 

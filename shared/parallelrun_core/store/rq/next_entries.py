@@ -127,9 +127,9 @@ def _take(queue: Queue, linger_s: int, worker: str) -> Entry | None:
 
     Until it is `started`, it is in RQ's intermediate queue, as entries are that RQ takes.
     """
-    redis, source, taken = queue.connection, queue.key, queue.intermediate_queue_key
+    redis, source, intermediate = queue.connection, queue.key, queue.intermediate_queue_key
     with suppress(*CONNECTION_ERRORS):
-        while raw := redis.blmove(source, taken, linger_s) if linger_s else redis.lmove(source, taken):
+        while raw := redis.blmove(source, intermediate, linger_s) if linger_s else redis.lmove(source, intermediate):
             raw = cast(Any, raw)  # bytes, whatever redis-py's annotations say
             entry = _fetch(queue, raw)
             is_ours = entry is not None and entry.meant() is not None
@@ -140,7 +140,7 @@ def _take(queue: Queue, linger_s: int, worker: str) -> Entry | None:
                 elif entry is not None:
                     entry.report_refused(entry.id, "it asks for what isn't done here")
                     pipe.delete(entry.key)
-                pipe.lrem(taken, 1, raw)
+                pipe.lrem(intermediate, 1, raw)
                 pipe.execute()
             if is_ours:
                 return entry

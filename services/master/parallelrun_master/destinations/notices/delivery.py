@@ -22,7 +22,7 @@ from parallelrun_core.spec.secrets import OF_NOTICES
 from parallelrun_core.untrusted.sanitize import visible
 from parallelrun_master.destinations.notices.message import KeyUnusable, body, headers, key_of, notice_id
 from parallelrun_master.destinations.notices.sending import NotDelivered, post
-from parallelrun_master.outbox.delivery import Clock, JobEnd, Order, carry_out, due_end
+from parallelrun_master.outbox.delivery import Clock, DeliveryOrder, JobEnd, carry_out, due_end
 from parallelrun_master.policy.notices import Allowed, key_file
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _AT_ONCE: Final = 8
 
 
-class NoticeOrder(Order, kw_only=True, frozen=True):
+class NoticeOrder(DeliveryOrder, kw_only=True, frozen=True):
     allow: str
 
 

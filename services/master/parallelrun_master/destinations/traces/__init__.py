@@ -27,7 +27,7 @@ def is_wanted(folder: JobFolder, record: JobRecord, generation: int, tracing: Tr
     if tracing is None or tracing.problem:
         return False
     try:
-        return span_of(folder, record, generation, tracing.sampler).own.is_sampled
+        return span_of(folder, record, generation, tracing.sampler).span.is_sampled
     except (NotFound, CorruptLog):
         return False
     except (NewerSchema, OSError):  # of the pipeline's record: whoever sends it will know

@@ -15,7 +15,7 @@ from parallelrun_core.layout import outbox_of
 from parallelrun_core.service import telemetry
 from parallelrun_core.tracing.sampling import Sampler
 from parallelrun_core.wire.masking import Mask
-from parallelrun_master.outbox.delivery import Clock, JobEnd, Order, carry_out, due_end
+from parallelrun_master.outbox.delivery import Clock, DeliveryOrder, JobEnd, carry_out, due_end
 
 if TYPE_CHECKING:
     from parallelrun_master.destinations.traces.exporting import Exporter
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _SOON_S: Final = 1.0
 
 
-class TraceOrder(Order, kw_only=True, frozen=True):
+class TraceOrder(DeliveryOrder, kw_only=True, frozen=True):
     most: int
     """Most mini-batches in a trace."""
     sampler: Sampler
@@ -65,7 +65,7 @@ class TraceDelivery:
         job_id, again_s = end.folder.job_id, end.begin_attempt()
         try:
             of_job = span_of(end.folder, end.record, end.generation, self._order.sampler)
-            if not of_job.own.is_sampled:  # which couldn't be told when the job ended
+            if not of_job.span.is_sampled:  # which couldn't be told when the job ended
                 end.owed.remove()
                 return
             story = story_of(end.folder, end.record, end.result, end.generation, self._order.most)
@@ -84,7 +84,7 @@ class TraceDelivery:
             if again_s is None:
                 end.owed.remove()
         else:
-            self._log.info("trace_sent", job_id=job_id, trace_id=of_job.own.trace_id, spans=count)
+            self._log.info("trace_sent", job_id=job_id, trace_id=of_job.span.trace_id, spans=count)
             end.owed.remove()
 
 

@@ -25,7 +25,7 @@ from parallelrun_provisioner.engines.interface import (
 )
 from parallelrun_provisioner.engines.slurm import batch
 from parallelrun_provisioner.engines.slurm.commands import SlurmCommandFailed, run
-from parallelrun_provisioner.engines.slurm.listing import FORMAT, TIMES, Job, jobs_in, nodes_of
+from parallelrun_provisioner.engines.slurm.listing import FORMAT, TIMES, SlurmJob, jobs_in, nodes_of
 from parallelrun_provisioner.engines.slurm.words import may_pass
 
 _PATIENCE_S: Final = 60.0
@@ -120,7 +120,7 @@ class SlurmEngine:
             if log.stat().st_mtime < oldest:
                 log.unlink(missing_ok=True)
 
-    def _jobs(self, names: Collection[str] = ()) -> list[Job]:
+    def _jobs(self, names: Collection[str] = ()) -> list[SlurmJob]:
         chosen = frozenset(names)
         arguments = ["--noheader", "--states=all", f"--user={os.getuid()}", f"--format={FORMAT}"]
         if 0 < len(chosen) <= _AT_ONCE:

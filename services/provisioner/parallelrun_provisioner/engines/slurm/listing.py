@@ -23,7 +23,7 @@ _WAITING: Final = frozenset({"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class SlurmJob:
     id: int
     name: str
     state: str
@@ -39,20 +39,20 @@ class Job:
         return NodeStanding.PENDING if self.state in _WAITING else NodeStanding.RUNNING
 
 
-def jobs_in(text: str, *, mark: str, compute: str) -> list[Job]:
+def jobs_in(text: str, *, mark: str, compute: str) -> list[SlurmJob]:
     """The jobs with this mark among the lines of squeue, in order of their ids."""
     fields = (line.split("|", 5) for line in text.splitlines())
     jobs = [
-        Job(id=int(number), name=name, state=state, reason=reason, ends_at=_time(end))
+        SlurmJob(id=int(number), name=name, state=state, reason=reason, ends_at=_time(end))
         for number, state, end, reason, name, comment in (row for row in fields if len(row) == 6)
         if comment.strip() == mark and compute_of(name) == compute and number.isdecimal()
     ]
     return sorted(jobs, key=lambda job: job.id)
 
 
-def nodes_of(jobs: Iterable[Job]) -> list[EngineNode]:
+def nodes_of(jobs: Iterable[SlurmJob]) -> list[EngineNode]:
     """The nodes that these jobs are: of several of one name, the first that has not ended, or the last one."""
-    chosen: dict[str, Job] = {}
+    chosen: dict[str, SlurmJob] = {}
     for job in jobs:
         before = chosen.get(job.name)
         if before is None or before.standing is NodeStanding.ENDED:
@@ -60,7 +60,7 @@ def nodes_of(jobs: Iterable[Job]) -> list[EngineNode]:
     return [_node(job) for job in chosen.values()]
 
 
-def _node(job: Job) -> EngineNode:
+def _node(job: SlurmJob) -> EngineNode:
     standing = job.standing
     words = ""
     if standing is NodeStanding.PENDING:

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from parallelrun_core.storage.objects.address import Address, address_of
 from parallelrun_core.storage.objects.meters import metered
-from parallelrun_core.storage.objects.trouble import Missing, NotAllowed, StoreError, Throttled, taken
+from parallelrun_core.storage.objects.trouble import AccessDenied, Missing, StoreError, Throttled, taken
 from parallelrun_core.storage.objects.uploads import s3
 from parallelrun_core.storage.objects.uploads.parts import Parts
 
@@ -198,7 +198,7 @@ def _in_plain_words(url: str) -> Iterator[None]:
         if code in _MISSING:
             raise Missing(errno.ENOENT, words, url) from error
         if code in _FORBIDDEN:
-            raise NotAllowed(errno.EACCES, words, url) from error
+            raise AccessDenied(errno.EACCES, words, url) from error
         raise (Throttled if code in _TOO_MUCH else StoreError)(errno.EIO, words, url) from error
     except BotoCoreError as error:
         raise StoreError(errno.EIO, str(error), url) from error

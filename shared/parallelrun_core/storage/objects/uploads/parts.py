@@ -29,7 +29,7 @@ def requests_for(size_bytes: int, part_bytes: int) -> int:
     return 1 if size_bytes <= part_bytes else -(-size_bytes // part_bytes) + 2
 
 
-class TooLarge(OSError):
+class TooManyParts(OSError):
     """No more parts can be added to an object."""
 
 
@@ -81,7 +81,7 @@ class Parts:
 
     def _let_go(self) -> None:
         if self._count == MAX_PARTS:
-            raise TooLarge(27, f"the output is larger than {MAX_PARTS:,} parts, the most that an object may have")
+            raise TooManyParts(27, f"the output is larger than {MAX_PARTS:,} parts, the most that an object may have")
         self._count += 1
         full = memoryview(self._part)[: self._filled]
         self._leaving.append((self._pool.submit(self._upload, self._count, full), self._part))

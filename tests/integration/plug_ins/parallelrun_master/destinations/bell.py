@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from parallelrun_core.layout import outbox_of
-from parallelrun_master.outbox.delivery import Clock, Order, carry_out, due_end
+from parallelrun_master.outbox.delivery import Clock, DeliveryOrder, carry_out, due_end
 
 DELIVERY: Final = __name__
 
@@ -23,10 +23,10 @@ def is_served(_: Any) -> bool:
 
 def order_of(settings: Any, names: list[str], now: float) -> bytes:
     """Return what a master with these settings wants rung."""
-    return Order.of(settings, names, now)
+    return DeliveryOrder.of(settings, names, now)
 
 
-def ring(order: Order, secrets: Any) -> None:
+def ring(order: DeliveryOrder, secrets: Any) -> None:
     """Ring for each end, as loud as a secret says that no job can have."""
     loudness = secrets.read("parallelrun/bell").decode()
     root, clock = Path(order.root), Clock(order.now)
@@ -39,7 +39,7 @@ def ring(order: Order, secrets: Any) -> None:
 
 def main() -> None:
     """Carry out one order."""
-    carry_out(Order, ring)
+    carry_out(DeliveryOrder, ring)
 
 
 if __name__ == "__main__":
