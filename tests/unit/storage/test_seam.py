@@ -59,6 +59,7 @@ ALLOWED = {
         "_suggestion",
     ): "a name that is nearly right is only looked for on this machine",
     ("shared/parallelrun_core/azure/environment.py", "read_file"): THE_CODE,
+    ("shared/parallelrun_core/azure/v2_reader.py", "_put_code"): THE_CODE,
     ("services/master/parallelrun_master/planning/extent.py", "main"): "an empty folder for lists of its own",
     ("shared/parallelrun_core/azure/mlflow_scoring/score_mlflow_model.py", "init"): AN_ENTRY_SCRIPT,
     ("shared/parallelrun_core/azure/mlflow_scoring/score_mlflow_model.py", "read"): AN_ENTRY_SCRIPT,
