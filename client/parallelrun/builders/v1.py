@@ -212,6 +212,7 @@ class ParallelRunStep(WiredStep):
     def _check(self) -> None:
         """Read the step as its pipeline will. Raises InvalidInput."""
         from parallelrun_core.intake.reading import read_job
+        from parallelrun_core.names.assets import reference_of
 
         self.parallel_run_config.check()
         if not isinstance(self._output, StepOutput | str | Path | None):
@@ -219,4 +220,7 @@ class ParallelRunStep(WiredStep):
             raise InvalidInput.at("/output", f"{type(self._output).__name__} is no output of a step", hint)
         if self._output is None and self.parallel_run_config.output_action.lower() != "summary_only":
             raise InvalidInput.at("/output", "this is required", "the folder for the rows; or summary_only")
-        read_job(self.document(PIPELINE_TO_COME), folder=Path.cwd())
+        document = self.document(PIPELINE_TO_COME)
+        paths = (entry.get("path") for entry in [*document["inputs"], *document.get("side_inputs", ())])
+        if not any(reference_of(str(path)) for path in paths):  # what names stand for is known where it is submitted
+            read_job(document, folder=Path.cwd())

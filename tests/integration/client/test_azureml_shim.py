@@ -190,7 +190,7 @@ for call in (
 
 CHAINS: Final = """
 from azureml.contrib.pipeline.steps import ParallelRunConfig, ParallelRunStep
-from azureml.core import Datastore, Environment, Workspace
+from azureml.core import Dataset, Datastore, Environment, Workspace
 from azureml.core.authentication import ServicePrincipalAuthentication
 from azureml.data import OutputFileDatasetConfig
 from azureml.pipeline.core import Pipeline, PipelineData
@@ -208,6 +208,8 @@ merge = PythonScriptStep("merge.py", arguments=["--out", merged], outputs=[merge
 environment = Environment("e").clone("own")
 config = ParallelRunConfig(environment, "score.py", -1, "append_row", "cpu-cluster", 2, source_directory=".")
 tables = [raw.as_input(name="raw"), merged.keep_columns(["store"]).as_named_input("merged_rows")]
+named = Dataset.get_by_name(None, "stores").as_named_input("stores")
+ParallelRunStep("of-a-name", config, inputs=[named], output="of_a_name")  # looked up when it is submitted
 score = ParallelRunStep("score", config, inputs=tables, output=scores)
 report = PythonScriptStep("report.py", arguments=["--in", scores.as_named_input("in").as_mount("/tmp/scores")])
 pipeline = Pipeline(steps=[report, score])
