@@ -9,6 +9,8 @@ import pytest
 import yaml
 
 from parallelrun.job_file.reading import read_job_file
+from parallelrun_core.azure.environment import read_environment
+from parallelrun_core.azure.findings import DocumentLocation, Findings
 from parallelrun_core.intake.reading import read_job
 from parallelrun_core.spec.expressions import UNIQUE_NAME
 from parallelrun_core.spec.fields import ValueInput
@@ -245,12 +247,15 @@ def test_an_output_with_a_name_becomes_an_asset(folder: Path, given: dict[str, A
 
 
 def test_a_conda_file_is_read_from_beside_the_document_that_names_it(folder: Path) -> None:
-    (folder / "conda.yml").write_text("dependencies: [python=3.11, pandas=2.1, {pip: [six>=1.16]}]")
+    (folder / "conda.yml").write_text("dependencies: [python=3.11, pandas=2.1, {pip: [six>=1.16, azureml-core]}]")
     environment = {"name": "e", "version": 1, "image": "i", "conda_file": "./conda.yml"}
     for given in (environment, "file:env.yml"):
         (folder / "env.yml").write_text(yaml.safe_dump(environment))
         found = spec_of(PIPELINE, folder, **{f"{STEP}.task.environment": given}).environment
-        assert (found.python, found.requirements) == ("3.11", ["pandas==2.1.*", "six>=1.16"])
+        assert (found.python, found.requirements) == ("3.11", ["pandas==2.1.*", "six>=1.16", "azureml-core"])
+    findings = Findings()
+    read_environment(environment, DocumentLocation("", folder), findings)
+    assert "leave it out, and they find that of ParallelRun" in str(findings.notes[-1])
 
 
 @pytest.mark.parametrize(

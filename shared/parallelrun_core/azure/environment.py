@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +22,8 @@ _FIELDS: Final = frozenset({
     "$schema", "version", "description", "tags", "properties", "os_type", "environment_variables", "inference_config",
     "type", *Environment.model_fields,
 })  # fmt: skip
+_REAL_SDK: Final = re.compile(r"azureml-(core|defaults|sdk)(?![\w.-])", re.IGNORECASE)
+"""A requirement that brings the first SDK, which wins over what stands for it here."""
 _READ: Final = frozenset({"name", "image", "build", "conda_file"})
 """The fields that are not taken as they are, to be checked with the job spec."""
 
@@ -111,6 +114,12 @@ def read_conda_file(value: Any, location: DocumentLocation, findings: Findings) 
         elif version and not version.startswith(f"3.{sys.version_info.minor}"):
             message = f"Python {version} where a node has it or can fetch it; otherwise that of the node"
             findings.note(location.pointer, message)
+    groups = [each["pip"] for each in value.get("dependencies") or () if isinstance(each, dict) and each.get("pip")]
+    if any(_REAL_SDK.match(str(each)) for group in groups if isinstance(group, list) for each in group):
+        message = (
+            "scripts find the azureml.core of this package, which knows neither the job nor its models: leave it out"
+        )
+        findings.note(location.pointer, f"{message}, and they find that of ParallelRun")
     return value
 
 
