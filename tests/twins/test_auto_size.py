@@ -77,3 +77,9 @@ def test_sizes_that_grow_while_items_become_slower_are_found(monkeypatch: pytest
     monkeypatch.setattr(batch_size, "_SLOWDOWN", 10**9)
     with expect_failure():
         sizes.test_items_that_become_slower_or_quicker_are_followed(workers=2)
+
+
+def test_calls_that_count_as_items_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sizes, "seconds_of_call", always(0.0))
+    with expect_failure():
+        sizes.test_calls_that_take_long_by_themselves_are_few()

@@ -39,8 +39,10 @@ class Sizing:
         self.found = 0
         """How many files are known that are in no mini-batch."""
         self.has_found_all = False
-        self._wanted_s = batch_size.target_s(spec.run_invocation_timeout)
+        self._timeout_s = spec.run_invocation_timeout
         self._tries: deque[MeasuredTry] = deque(maxlen=MOST_TRIES)
+        self._quickest_s: dict[int, float] = {}
+        """The shortest try that is done, by its items."""
         self._most = MOST_ITEMS
         """What memory suffices for."""
         self._trials = Trials(MOST_ITEMS)
@@ -64,7 +66,10 @@ class Sizing:
                 # For good, as the same items would fail again; a file that is too much by itself says nothing.
                 self._most = min(self._most, each.items // 2) or self._most
             elif not category or category in _TOO_LONG:
-                self._tries.append(MeasuredTry(each.items, each.load_s + each.run_s, is_done=not category))
+                seconds = each.load_s + each.run_s
+                self._tries.append(MeasuredTry(each.items, seconds, is_done=not category))
+                if not category:
+                    self._quickest_s[each.items] = min(seconds, self._quickest_s.get(each.items, seconds))
             self._has_news = True
             if each.status == "done":
                 self._trials.done(each.items)
@@ -82,7 +87,10 @@ class Sizing:
         self._may_be_cut = decided + batch_size.mini_batches_ahead(self.choice, workers)
 
     def _chosen(self) -> Choice:
-        return batch_size.choose(tuple(self._tries), self._workers, self._wanted_s, min(self._most, self._trials.most))
+        call_s = batch_size.seconds_of_call(self._quickest_s)
+        wanted_s = batch_size.target_s(self._timeout_s, call_s)
+        most = min(self._most, self._trials.most)
+        return batch_size.choose(tuple(self._tries), self._workers, wanted_s, most, call_s or 0.0)
 
     @property
     def has_room(self) -> bool:
