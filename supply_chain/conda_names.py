@@ -13,6 +13,7 @@ import re
 import sys
 import tomllib
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from importlib.metadata import distribution
 from pathlib import Path
@@ -24,12 +25,12 @@ _HASH: Final = re.compile(r"[0-9a-f]{40,}")
 """A part of a URL of PyPI, where a recipe names a file by its hash."""
 
 
-def pypi_names(table: dict[str, dict[str, str]], only_conda: list[str]) -> dict[str, str]:
+def pypi_names(table: dict[str, dict[str, str]], packages: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Return the names on PyPI by that of conda, where they differ, or where `only_conda` would leave them out.
 
     Args:
         table: as in the package: an entry with both names for each name on PyPI.
-        only_conda: forms of names, as in `conda_packages.toml`.
+        packages: `only_conda`, forms of names, and `not_from_table` of `conda_packages.toml`.
     """
     by_conda_name = defaultdict[str, set[str]](set)
     for entry in table.values():
@@ -38,23 +39,32 @@ def pypi_names(table: dict[str, dict[str, str]], only_conda: list[str]) -> dict[
     names: dict[str, str] = {}
     for conda_name, on_pypi in sorted(by_conda_name.items()):
         is_the_same = re.sub(r"[-_.]+", "-", conda_name) in on_pypi
-        if is_the_same and any(fnmatchcase(conda_name, form) for form in only_conda):
+        if is_the_same and any(fnmatchcase(conda_name, form) for form in packages["only_conda"]):
             names[conda_name] = conda_name
-        elif not is_the_same and len(on_pypi) == 1:
-            names[conda_name] = on_pypi.pop()
+        elif not is_the_same and len(on_pypi) == 1 and conda_name not in packages["not_from_table"]:
+            [names[conda_name]] = on_pypi
     return names
 
 
 def main() -> None:
-    """Write `conda_pypi_names.toml` into the folder, beside the `conda_packages.toml` that is there."""
+    """Write `conda_pypi_names.toml` into the folder, beside the `conda_packages.toml` that is there.
+
+    Raises:
+        SystemExit: no folder is named, or the package came without its license.
+    """
+    if len(sys.argv) != 2:
+        raise SystemExit("usage: python -m supply_chain.conda_names FOLDER")
     folder = Path(sys.argv[1])
-    only_conda = tomllib.loads((folder / "conda_packages.toml").read_text(encoding="utf-8"))["only_conda"]
+    packages = tomllib.loads((folder / "conda_packages.toml").read_text(encoding="utf-8"))
     source = distribution(SOURCE)
     table = json.loads(Path(str(source.locate_file(_TABLE))).read_text(encoding="utf-8"))
-    terms = next(file for file in source.files or () if file.name == "LICENSE").read_text(encoding="utf-8")
+    license_file = next((file for file in source.files or () if file.name == "LICENSE"), None)
+    if license_file is None:
+        raise SystemExit(f"{SOURCE} {source.version} has no LICENSE, which the written file must have")
+    terms = license_file.read_text(encoding="utf-8")
     title = f"Written by `make conda-names` from {_TABLE} of {SOURCE} {source.version}, which has this license:"
     header = "".join(f"# {line}".rstrip() + "\n" for line in [title, "", *terms.strip().splitlines()])
-    lines = [f"{json.dumps(name)} = {json.dumps(on_pypi)}\n" for name, on_pypi in pypi_names(table, only_conda).items()]
+    lines = [f"{json.dumps(name)} = {json.dumps(on_pypi)}\n" for name, on_pypi in pypi_names(table, packages).items()]
     (folder / "conda_pypi_names.toml").write_text(f"{header}\n{''.join(lines)}", encoding="utf-8")
 
 

@@ -10,23 +10,32 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
-from fnmatch import fnmatchcase
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import translate
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from parallelrun_core.problems import did_you_mean
 from parallelrun_core.spec.requirements import index_option, parse_requirement, requirement_lines
 
-_PACKAGE: Final = re.compile(r"(?:[\w.\-/]+::)?(?P<name>\w[\w.\-]*)\s*(?P<version>[^\w\s\[].*)?")
-_SPACED: Final = re.compile(r"(?P<package>\S*\w)\s+(?P<version>[0-9][\w.+!]*)(?P<star>\*?)(?:\s+[\w.*]+)?")
-"""A package with its version, and perhaps a build, after spaces: `numpy 1.26`, which is `numpy==1.26`."""
-_BRACKETS: Final = re.compile(r"\[(?=[vb])(?:version=(['\"])([<>=!~][^'\"]*)\1)?,?(?:build=[^,\[\]]+)?\]$")
-"""A range, and perhaps a build, as `conda env export --from-history` writes them: `numpy[version='>=1.26,<2']`."""
-_COMPARISON: Final = re.compile(r"(==|>=|<=|!=|~=|>|<|=)\s*([0-9]\w*(?:[.+!]\w+)*)((?:\.?\*)?)")
-_BUILD: Final = re.compile(r"(?<=[\w.*])=[^=,<>!~|]+$")
-"""The third part of name=version=build, which names a file of conda's."""
+_KEYS: Final = frozenset({"name", "channels", "dependencies", "prefix", "platforms", "category"})
+"""Of a conda environment. All but `dependencies` say where conda would take packages from, and where it puts them."""
+_PART: Final = r"(?:[=<>!~]+\s*+)?[^\s=<>!~,|\[\]][^\s=<>~,|\[\]]*+"
+_PAIR: Final = r"""(\w++)\s*+=\s*+('[^']*+'|"[^"]*+"|[^\s,'"\[\]]++)\s*+"""
+_ENTRY: Final = re.compile(rf"""
+    (?:(?:\w+://)?[\w./-]+(?:\[[\w-]+\])?::)?                        # the channel
+    (?P<name>\w[\w.-]*+)(?<=\w)(?<!\.conda)(?<!\.bz2)
+    (?:(?=[\s=<>!~])\s*+(?P<version>{_PART}(?:\s*+[,|]\s*+{_PART})*+)
+       (?:(?:\s*+=\s*+|\s++)(?P<build>[^\s=<>!~,\[\]]++))?)?
+    \s*+(?:\[(?P<brackets>{_PAIR}(?:,\s*+{_PAIR})*+)\])?
+""", re.VERBOSE | re.ASCII)  # fmt: skip
+_BRACKET_KEYS: Final = frozenset({"version", "build", "build_number", "channel", "subdir"})
+_COMPARISON: Final = re.compile(r"(==|>=|<=|!=|~=|>|<|=|)\s*([0-9]\w*(?:[.+!]\w+)*)(\.?\*)?", re.ASCII)
 _ANY_VERSION: Final = frozenset({"*", "=*", "==*"})
+_MAX_LENGTH: Final = 500
+"""Of an entry, `CHANNEL::NAME VERSION BUILD[KEY=VALUE,…]` with `=` or blanks between the parts."""
 OLDEST_MINOR: Final = 8
 """The workers need Python 3.8 or newer."""
 _PYTHON: Final = re.compile(r"[0-9]+(\.[0-9]+){0,2}")
@@ -37,34 +46,40 @@ def python_of(conda: Mapping[str, Any]) -> str:
     """The version of Python that a conda environment asks for, as in `3.11` or `>=3.9,<3.12`; empty if none.
 
     Raises:
-        ValueError: it can't be read.
+        ValueError: an entry can't be read, or two ask for different versions.
     """
-    for entry in _entries(conda):
-        package = _package(entry) if isinstance(entry, str) else None
-        if package is not None and package.name == "python":
-            version = _specifier(package)
-            plain = version.removeprefix("==").removesuffix(".*")
-            return plain if _PYTHON.fullmatch(plain) else version
-    return ""
+    packages = [_read_entry(entry) for entry in _entries(conda) if isinstance(entry, str)]
+    versions = {_specifier(package): package.text for package in packages if package.name == "python"}
+    if len(versions) > 1:
+        raise ValueError(
+            f"{' and '.join(map(repr, versions.values()))} are two versions; write one, as in python>=3.9,<3.12"
+        )
+    version = next(iter(versions), "")
+    plain = version.removeprefix("==").removesuffix(".*")
+    return plain if _PYTHON.fullmatch(plain) else version
 
 
 def is_too_old(version: str) -> bool:
-    """Return whether this version of Python is too old for the workers."""
-    minor = _minor_of(version)
-    return version == "2" or version.startswith("2.") or (minor is not None and minor < OLDEST_MINOR)
+    """Return whether all that this version of Python admits, as `python_of` has it, is too old for the workers."""
+    if not version:
+        return False
+    from packaging.specifiers import SpecifierSet
+    from packaging.version import Version
+
+    oldest = Version(f"3.{OLDEST_MINOR}")
+    newest = Version("3.99")
+    for each in SpecifierSet(f"=={version}.*" if _PYTHON.fullmatch(version) else version):
+        named = Version(each.version.removesuffix(".*"))
+        if not any(each.contains(other, prereleases=True) for other in (oldest, newest, max(named, oldest))):
+            return True
+    return False
 
 
 def may_be_newer(version: str) -> bool:
     """Return whether this may be a version of Python whose syntax the one that runs this can't parse: a newer one, one
     that can't be told, or Python 2."""
-    minor = _minor_of(version)
-    return bool(version) if minor is None else minor > sys.version_info.minor
-
-
-def _minor_of(version: str) -> int | None:
-    """The second number of a version of Python 3; None: it is another text, such as a range."""
     match = re.match(r"3\.(\d+)", version) if _PYTHON.fullmatch(version) else None
-    return int(match[1]) if match else None
+    return int(match[1]) > sys.version_info.minor if match else bool(version)
 
 
 def requirements_of(conda: Mapping[str, Any]) -> list[str]:
@@ -74,19 +89,21 @@ def requirements_of(conda: Mapping[str, Any]) -> list[str]:
     Raises:
         ValueError: packages are not on PyPI, or an entry can't be read.
     """
-    table = _packages()
+    tables = _name_tables()
     lines: list[str] = []
-    only_conda: list[_Package] = []
+    only_conda: list[_CondaPackage] = []
     for entry in _entries(conda):
         match entry:
             case str():
-                package = _package(entry)
-                if package is None:
-                    raise ValueError(f"{entry!r} is not a package of conda that can be read; {_how_to_write(entry)}")
-                if table.is_only_in_conda(package.name):
+                package = _read_entry(entry)
+                if package.name in tables.not_needed:
+                    _specifier(package)  # so that nothing is left out that was not understood
+                elif package.name not in tables.pypi_names and tables.only_conda.fullmatch(package.name):
                     only_conda.append(package)
-                elif package.name not in table.not_needed:
-                    lines.append(table.requirement(package))
+                else:
+                    name = tables.pypi_names.get(package.name, package.name)
+                    specifier = _specifier(package, is_finer=name in tables.finer_on_pypi)
+                    lines.append(parse_requirement(name + specifier).text)
             case {"pip": list() as requirements} if len(entry) == 1:
                 lines += (parse_requirement(line).text for line in requirement_lines(requirements))
             case _:
@@ -123,47 +140,63 @@ def split_options(lines: Iterable[object]) -> tuple[list[object], list[tuple[str
     return [line for line, option in pairs if not option], [option for _, option in pairs if option]
 
 
-def _entries(conda: Mapping[str, Any]) -> Iterator[Any]:
+def _entries(conda: Mapping[str, Any]) -> list[Any]:
+    """The dependencies of a conda environment.
+
+    Raises:
+        ValueError: they are no list, or the environment has keys that nobody reads.
+    """
+    for key in conda.keys() - _KEYS:
+        hint = "write them as environment_variables of the job" if key == "variables" else did_you_mean(key, _KEYS)
+        raise ValueError(f"{key!r} of a conda environment has no effect here; {hint or 'remove it'}")
     dependencies = conda.get("dependencies") or []
     if not isinstance(dependencies, list):
         raise ValueError("dependencies must be a list")
-    yield from dependencies
+    return dependencies
 
 
-class _Package(NamedTuple):
-    """A package of conda as an entry names it."""
+@dataclass(frozen=True, slots=True)
+class _CondaPackage:
+    """A package of conda as an entry asks for it."""
 
+    text: str
+    """The entry."""
     name: str
     version: str
-    """The comparisons as they are written; empty if any version will do."""
+    """Comparisons with commas between them; empty if any version will do."""
+    has_build: bool
+    """The entry asks for one of conda's builds of this version."""
 
 
-def _package(entry: str) -> _Package | None:
-    """The package that an entry names; None: it names none."""
-    text = _BRACKETS.sub(r"\2", entry.strip())
-    if spaced := _SPACED.fullmatch(text):
-        version = spaced["version"]
-        text = spaced["package"] + (f"={version.rstrip('.')}" if spaced["star"] else f"=={version}")
-    match = None if "://" in text else _PACKAGE.fullmatch(text)
-    return _Package(match["name"].lower(), (match["version"] or "").strip()) if match else None
+def _read_entry(entry: str) -> _CondaPackage:
+    """Split an entry into its parts.
+
+    Raises:
+        ValueError: it is no package, or has a part that can't be read.
+    """
+    text = entry.strip()
+    match = _ENTRY.fullmatch(text) if len(text) <= _MAX_LENGTH and text.isprintable() else None
+    pairs = re.findall(_PAIR, match["brackets"] or "") if match else []
+    if match is None or {key for key, _ in pairs} - _BRACKET_KEYS:
+        hint = "write it as in numpy>=1.26,<2, and what only pip reads, as a URL or extras, under pip:"
+        raise ValueError(f"{text[:_MAX_LENGTH]!r} is not a package of conda that can be read; {hint}")
+    version = match["version"] or ""
+    if match["build"] and version[0] == "=" != version[1] and "," not in version:
+        version = f"={version}"  # with a build, it is this version and none that it begins
+    brackets: dict[str, str] = {key: value.strip("'\"") for key, value in pairs}
+    has_build = bool(match["build"]) or "build" in brackets
+    return _CondaPackage(text, match["name"].lower(), brackets.get("version", version), has_build)
 
 
-def _how_to_write(entry: str) -> str:
-    if "[" in entry:
-        return "write a version without brackets, as in numpy>=1.26, and what has extras under pip:"
-    if "|" in entry:
-        return "pip knows no alternatives (|): write one range, as in numpy>=1.2,<1.4"
-    return "what only pip reads, as a URL, belongs under pip:"
-
-
-def _why_refused(only_conda: list[_Package]) -> str:
+def _why_refused(only_conda: Sequence[_CondaPackage]) -> str:
+    """Return the error about packages that PyPI does not have, with what to write instead."""
     names = ", ".join(repr(package.name) for package in only_conda[:_NAMES_SHOWN])
     others = len(only_conda) - _NAMES_SHOWN
     if others > 0:
         names += f" and {others} more"
     subject = f"the conda package {names} is" if len(only_conda) == 1 else f"the conda packages {names} are"
     advice = "if one of PyPI's does the same, put it under pip:"
-    if others > 0 or any(package.name.startswith("_") or _BUILD.search(package.version) for package in only_conda):
+    if others > 0 or any(package.name.startswith("_") or package.has_build for package in only_conda):
         advice = (
             "write the file with `conda env export --from-history`, without what conda itself has added, and copy the "
             f"part pip: into it; {advice}"
@@ -171,43 +204,33 @@ def _why_refused(only_conda: list[_Package]) -> str:
     return f"{subject} not on PyPI; the environment is built with packages from there only: {advice}"
 
 
-class _Packages(NamedTuple):
-    """The two tables of what differs between conda and PyPI."""
+@dataclass(frozen=True, slots=True)
+class _NameTables:
+    """The differences between conda and PyPI."""
 
     not_needed: frozenset[str]
-    only_conda: tuple[str, ...]
-    """Names, or forms of names with `*`; one of `pypi_names` is on PyPI nevertheless."""
+    only_conda: re.Pattern[str]
+    """Their names; one of `pypi_names` is on PyPI nevertheless."""
     finer_on_pypi: frozenset[str]
     pypi_names: Mapping[str, str]
 
-    def is_only_in_conda(self, name: str) -> bool:
-        if name in self.pypi_names or name in self.not_needed:
-            return False
-        return any(fnmatchcase(name, form) for form in self.only_conda)
-
-    def requirement(self, package: _Package) -> str:
-        """The line of a requirements file that stands for a package."""
-        name = self.pypi_names.get(package.name, package.name)
-        return parse_requirement(name + _specifier(package, is_finer=name in self.finer_on_pypi)).text
-
 
 @cache
-def _packages() -> _Packages:
+def _name_tables() -> _NameTables:
     packages, pypi_names = (
         tomllib.loads(Path(__file__).with_name(file).read_text(encoding="utf-8"))
         for file in ("conda_packages.toml", "conda_pypi_names.toml")
     )
-    return _Packages(
+    return _NameTables(
         not_needed=frozenset(packages["not_needed"]),
-        only_conda=tuple(packages["only_conda"]),
+        only_conda=re.compile("|".join(map(translate, packages["only_conda"]))),
         finer_on_pypi=frozenset(packages["finer_on_pypi"]),
         pypi_names=pypi_names | packages["pypi_names"],
     )
 
 
-def _specifier(package: _Package, *, is_finer: bool = False) -> str:
-    """The version in pip's form: a single `=` stands for any version with this prefix, and with a build, as
-    `conda env export` writes it, for this one; empty if any will do.
+def _specifier(package: _CondaPackage, *, is_finer: bool = False) -> str:
+    """The version in pip's form; empty if any will do.
 
     Args:
         is_finer: PyPI numbers what is one release in conda with one part more.
@@ -215,25 +238,40 @@ def _specifier(package: _Package, *, is_finer: bool = False) -> str:
     Raises:
         ValueError: a part of it can't be read, or pip has no form for it.
     """
-    name, text = package
-    if not text:
-        return ""
-    if "|" in text:
+    if "|" in package.version:
         hint = "write one range, as in >=1.2,<1.4"
-        raise ValueError(f"the version {text!r} of {name!r} has alternatives (|), which pip does not know; {hint}")
-    comparisons = []
-    without_build = _BUILD.sub("", text)
-    for part in without_build.split(","):
-        if part.strip() in _ANY_VERSION:
-            continue
-        match = _COMPARISON.fullmatch(part.strip())
-        if match is None:
-            hint = "write comparisons with commas between them, as in >=1.2,<1.4"
-            raise ValueError(f"the version {text!r} of {name!r} can't be read: {part.strip()!r}; {hint}")
-        sign, version, star = match.groups()
-        can_be_prefix = version.replace(".", "").isdigit()  # pip knows no prefixes such as 2.0a0
-        is_prefix = can_be_prefix and (is_finer or (sign == "=" and without_build == text))
-        if sign[0] in "<>~":
-            star, is_prefix = "", False  # to conda, `>=1.2.*` is `>=1.2`
-        comparisons.append(f"{'==' if sign == '=' else sign}{version}{'.*' if star or is_prefix else ''}")
-    return ",".join(comparisons)
+        raise ValueError(f"{package.text!r} has alternatives (|), which pip does not know; {hint}")
+    if not package.version:
+        return ""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    parts = [part.strip() for part in package.version.split(",")]
+    text = ",".join(_comparison(part, package, is_finer) for part in parts if part not in _ANY_VERSION)
+    try:
+        SpecifierSet(text)
+    except InvalidSpecifier as error:
+        raise ValueError(f"{package.text!r}: pip has no form for the version {text!r}") from error
+    return text
+
+
+def _comparison(part: str, package: _CondaPackage, is_finer: bool) -> str:
+    """A part of a version in pip's form: to conda, `=1.2` is any that begins so, and `>=1.2.*` is `>=1.2`.
+
+    Raises:
+        ValueError: it can't be read, or is no version of PyPI's.
+    """
+    match = _COMPARISON.fullmatch(part)
+    if match is None:
+        hint = "write comparisons with commas between them, as in >=1.2,<1.4"
+        raise ValueError(f"the version of {package.text!r} can't be read: {part!r}; {hint}")
+    sign, version, star = match.groups()
+    if version[-1].isalpha() and not version.endswith("dev"):  # to PyPI, 2023c is a candidate for a release 2023
+        raise ValueError(f"{package.text!r}: PyPI numbers its releases otherwise than {version!r}; write its number")
+    *head, last = version.split(".")
+    is_number = version.replace(".", "").isdigit()  # pip knows no prefixes such as 2.0a0
+    if is_finer and is_number and sign in ("<=", ">"):
+        return f"{'<' if sign == '<=' else '>='}{'.'.join([*head, str(int(last) + 1)])}"
+    if sign and sign[0] in "<>~":
+        return sign + version
+    is_prefix = star or (is_number and (is_finer or sign == "="))
+    return f"{'!=' if sign == '!=' else '=='}{version}{'.*' if is_prefix else ''}"

@@ -174,7 +174,7 @@ def _why_no_option(text: str) -> str:
 
 
 def _why_not(text: str, error: Exception) -> str:
-    """What to write instead, where it can be told, and otherwise what `packaging` says."""
+    """Return what to write instead of a text, where it can be told, and otherwise what `packaging` says of it."""
     if text.startswith((".", "/", "~", "file:")) or re.search(r"@\s*(file:|[./~])", text):
         return _NO_FILES
     if " -" in text:

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from parallelrun_core.spec import conda
-from parallelrun_core.spec.conda import python_of, requirements_of
+from parallelrun_core.spec.conda import is_too_old, python_of, requirements_of
 from supply_chain.conda_names import pypi_names
 from supply_chain.locked import locked
 
@@ -31,10 +31,20 @@ ENTRIES: list[tuple[object, list[str]]] = [
     ("numpy 1.26.*", ["numpy==1.26.*"]),
     ("conda-forge::numpy 1.26*", ["numpy==1.26.*"]),
     ("numpy >=1.26", ["numpy>=1.26"]),
+    ("numpy >= 1.26 , <2 py311*", ["numpy<2,>=1.26"]),
+    ("numpy * *openblas*", ["numpy"]),
+    ("numpy 1.26.*,>=1.26.1", ["numpy==1.26.*,>=1.26.1"]),
+    ("numpy=1.26 2*", ["numpy==1.26"]),  # conda's rule: with a build, it is this version
+    ("numpy=1.26=py|x", ["numpy==1.26"]),
     ("conda-forge::numpy[version='>=1.26,<2']", ["numpy<2,>=1.26"]),
+    ("https://conda.example/conda-forge::numpy[version=1.26,channel='conda-forge']", ["numpy==1.26"]),
+    ("conda-forge[linux-64]::numpy[channel=conda-forge]", ["numpy"]),
+    ("pip-tools[version='7.4.1']", ["pip-tools==7.4.1"]),  # of which pip and python are only the beginning
+    ("python-dateutil 2.8.*,>=2.8.1", ["python-dateutil==2.8.*,>=2.8.1"]),
     ("pytorch=2.1[build=*cuda*]", ["torch==2.1.*"]),
     ('pytorch[version=">=2.1",build=*cuda*]', ["torch>=2.1"]),
     ("blas=1.0=mkl", []),
+    ("pytorch-cuda=11.8", []),
     ("pip=23", []),
     ("python=3.11", []),
     ("pytorch-gpu", ["torch"]),
@@ -50,6 +60,10 @@ ENTRIES: list[tuple[object, list[str]]] = [
     ("opencv=4.8.1=py311h1e5b4d6_3", ["opencv-python==4.8.1.*"]),  # there, it is 4.8.1.78
     ("py-opencv==4.8.1,!=4.8.2", ["opencv-python!=4.8.2.*,==4.8.1.*"]),
     ("opencv>=4.8.1", ["opencv-python>=4.8.1"]),
+    ("opencv>4.8.1,<=4.9", ["opencv-python<4.10,>=4.8.2"]),
+    ("lit-nlp", ["lit-nlp"]),
+    ("iris", ["scitools-iris"]),
+    ("ray-tune=2.9", ["ray[tune]==2.9.*"]),
     ({"pip": ["six>=1", "x # why"]}, ["six>=1", "x"]),
     ({"pip": ["Six==1.16.0 \\", "  --hash=sha256:" + "0" * 64]}, ["six==1.16.0 --hash=sha256:" + "0" * 64]),
 ]
@@ -60,58 +74,95 @@ def test_packages_are_requirements_in_their_order() -> None:
     assert requirements_of(document) == [line for _, lines in ENTRIES for line in lines]
 
 
-@pytest.mark.parametrize(
-    "entry, why",
-    [
-        ("cudatoolkit=11", "not on PyPI.*put it under pip:$"),
-        ("cudatoolkit 11.8", "not on PyPI.*put it under pip:$"),
-        ("graphviz=12", "not on PyPI"),
-        ("conda-forge::_libgcc_mutex=0.1=main", "not on PyPI"),
-        ("r-base", "not on PyPI"),
-        ("gcc_linux-64", "not on PyPI"),
-        ("pandas 2.1|2.3", "alternatives.*write one range"),
-        ("pandas>=2.1,<2.3|>=3", "alternatives.*write one range"),
-        ("pandas>=2.1,foo", "can't be read: 'foo'"),
-        ("pandas>=2.1,", "can't be read: ''"),
-        ("pandas=2.1.=3.", "can't be read"),
-        ("pandas===2.1", "can't be read"),
-        ("a b", "not a package"),
-        ("numpy[version='1.26|1.27']", "without brackets, as in numpy>=1.26"),
-        ("numpy[version='>=1.26,<1.27|>=2']", "alternatives.*write one range"),
-        ("dask[complete]>=2024", "what has extras under pip:"),
-        ("git+https://h.example/x", "belongs under pip:"),
-        (7, "neither"),
-        ({"pip": "six"}, "neither"),
-        ({"pip": ["-r other.txt"]}, "other files"),
-        ({"pip": ["-e ."]}, "folder"),
-        ({"pip": ["x @ https://user:secret@example.org/x.whl"]}, "password"),
-        ({"pip": [""]}, "not a requirement"),
-    ],
-)
-def test_what_cannot_be_installed_is_told_by_its_name(entry: object, why: str) -> None:
-    with pytest.raises(ValueError, match=why) as caught:
-        requirements_of({"dependencies": [entry]})
-    assert "secret" not in str(caught.value)
+REFUSED: list[tuple[object, str]] = [
+    ("cudatoolkit=11", "not on PyPI.*put it under pip:$"),
+    ("cudatoolkit 11.8", "not on PyPI.*put it under pip:$"),
+    ("graphviz=12", "not on PyPI"),
+    ("conda-forge::_libgcc_mutex=0.1=main", "not on PyPI"),
+    ("r-base", "not on PyPI"),
+    ("gcc_linux-64", "not on PyPI"),
+    ("pandas 2.1|2.3", "'pandas 2.1|2.3' has alternatives.*write one range"),
+    ("pandas>=2.1,<2.3|>=3", "alternatives.*write one range"),
+    ("numpy[version='1.26|1.27']", "alternatives.*write one range"),
+    ("pip 23|24", "alternatives"),
+    ("pandas>=2.1,foo", "'pandas>=2.1,foo' can't be read: 'foo'"),
+    ("pandas>=2.1,", "not a package"),
+    ("pandas=2.1.=3.", "can't be read"),
+    ("pandas===2.1", "can't be read"),
+    ("pandas~=2", "no form for the version '~=2'"),
+    ("tzdata=2023c", "numbers its releases otherwise"),
+    ("a b", "can't be read: 'b'"),
+    ("=1.2", "as in numpy>=1.26,<2"),
+    ("pandas*", "as in numpy>=1.26,<2"),
+    ("pandas-2.1-py_0.conda", "as in numpy>=1.26,<2"),
+    ("a.\nb", "not a package"),
+    ("a" * 600, "not a package"),
+    ("dask[complete]>=2024", "as in numpy>=1.26,<2, and what only pip reads, as a URL or extras, under pip:"),
+    ("python-dotenv[cli]", "'python-dotenv.cli.' is not a package.*extras, under pip:"),
+    ("git+https://h.example/x", "URL or extras, under pip:"),
+    (7, "neither"),
+    ({"pip": "six"}, "neither"),
+    ({"pip": ["-r other.txt"]}, "other files"),
+    ({"pip": ["-e ."]}, "folder"),
+    ({"pip": ["-e git+https://h.example/x"]}, "without -e"),
+    ({"pip": ["./folder"]}, "folder"),
+    ({"pip": ["x.whl"]}, "folder or file"),
+    ({"pip": ["--pre six"]}, "a line of its own"),
+    ({"pip": ["--index-url"]}, "a line of its own"),
+    ({"pip": ["six --index-url https://h.example"]}, "a line of its own"),
+    ({"pip": ["--no-deps"]}, "remove this option"),
+    ({"pip": ["six=1.16"]}, "Expected"),
+    ({"pip": ["x @ https://user:secret@example.org/x.whl"]}, "password"),
+    ({"pip": ["x @ git+ssh://secret@example.org/x"]}, "ssh"),
+    ({"pip": [f"x @ https://h.example/x.whl#sha256={'0' * 64} --hash=sha256:{'1' * 64}"]}, "one hash"),
+    ({"pip": [f"x @ git+https://h.example/x@{'0' * 40} --hash=sha256:{'0' * 64}"]}, "has no hash"),
+    ({"pip": [""]}, "not a requirement"),
+]
+
+
+def test_what_cannot_be_installed_is_told_by_its_name() -> None:
+    for entry, why in REFUSED:
+        with pytest.raises(ValueError, match=why) as caught:
+            requirements_of({"dependencies": [entry]})
+        assert "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    "entry, version",
-    [
-        ("python=3.11", "3.11"),
-        ("python 3.11", "3.11"),
-        ("python==3.12.1", "3.12.1"),
-        ("python>=3.11,<3.13", ">=3.11,<3.13"),
-        ("python", ""),
-        ("python=*", ""),
-    ],
+    "keys, why",
+    [({"dependancies": ["six"]}, "did you mean 'dependencies'"), ({"variables": {"A": "1"}}, "environment_variables")],
 )
-def test_the_version_of_python_is_found(entry: str, version: str) -> None:
-    assert python_of({"dependencies": ["six", entry]}) == version
+def test_keys_without_effect_are_refused(keys: dict[str, object], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        requirements_of({"name": "scoring", "channels": [], "prefix": "/x", **keys})
 
 
-def test_a_version_of_python_that_says_alternatives_is_refused() -> None:
-    with pytest.raises(ValueError, match="alternatives"):
-        python_of({"dependencies": ["python=3.11|3.12"]})
+def test_the_version_of_python_is_found() -> None:
+    versions = [
+        ("python=3.11", "3.11", False),
+        ("python 3.11", "3.11", False),
+        ("python==3.12.1", "3.12.1", False),
+        ("python 3.11.* *_cpython", "3.11", False),
+        ("python>=3.11,<3.13", ">=3.11,<3.13", False),
+        ("python>=3.6,!=3.8", ">=3.6,!=3.8", False),
+        ("python", "", False),
+        ("python=*", "", False),
+        ("python=3.7", "3.7", True),
+        ("python=2", "2", True),
+        ("python<3.8", "<3.8", True),
+        ("python>=2.7,<3.8", ">=2.7,<3.8", True),
+        ("python=3.7.0rc1", "==3.7.0rc1", True),
+    ]
+    for entry, version, too_old in versions:
+        assert python_of({"dependencies": ["six", entry, "python-dotenv=1.0"]}) == version
+        assert is_too_old(version) is too_old, entry
+
+
+@pytest.mark.parametrize(
+    "entries, why", [(["python=3.11|3.12"], "alternatives"), (["python=3.11", "python<3.11"], "two versions")]
+)
+def test_versions_of_python_that_cannot_be_told_are_refused(entries: list[str], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        python_of({"dependencies": entries})
 
 
 EXPORT = """
@@ -227,7 +278,7 @@ prefix: /home/anna/miniconda3/envs/scoring
 def test_whole_export_of_conda_is_refused_with_how_to_export_less() -> None:
     document = yaml.safe_load(EXPORT)
     with pytest.raises(
-        ValueError, match=r"'_libgcc_mutex', '_openmp_mutex', 'aom', .* and 41 more are not on PyPI"
+        ValueError, match=r"'_libgcc_mutex', '_openmp_mutex', 'aom', .* and 40 more are not on PyPI"
     ) as told:
         requirements_of(document)
     assert "`conda env export --from-history`" in str(told.value)
@@ -261,10 +312,12 @@ def test_names_are_of_the_locked_release_of_their_source() -> None:
 
 
 def test_names_are_written_where_they_differ_or_look_like_a_library() -> None:
-    """Not those which PyPI has several of, and not what a recipe's URL has in place of a name."""
+    """Not those which PyPI has several of or the table errs in, and not what a recipe's URL has in place of a name."""
     pairs = [
         ("torch", "pytorch"), ("ruamel-yaml", "ruamel_yaml"), ("libpysal", "libpysal"), ("numpy", "numpy"),
         ("opencv-python", "opencv"), ("opencv-python-headless", "opencv"), ("ab" * 30, "vcversioner"),
+        ("lit", "lit-nlp"),
     ]  # fmt: skip
     table = {on_pypi: {"pypi_name": on_pypi, "conda_name": name} for on_pypi, name in pairs}
-    assert pypi_names(table, ["lib*"]) == {"libpysal": "libpysal", "pytorch": "torch"}
+    packages = {"only_conda": ["lib*"], "not_from_table": ["lit-nlp"]}
+    assert pypi_names(table, packages) == {"libpysal": "libpysal", "pytorch": "torch"}

@@ -63,7 +63,7 @@ ALLOWED = {
     ("services/master/parallelrun_master/planning/extent.py", "main"): "an empty folder for lists of its own",
     ("shared/parallelrun_core/azure/mlflow_scoring/score_mlflow_model.py", "init"): AN_ENTRY_SCRIPT,
     ("shared/parallelrun_core/azure/mlflow_scoring/score_mlflow_model.py", "read"): AN_ENTRY_SCRIPT,
-    ("shared/parallelrun_core/spec/conda.py", "_packages"): A_TABLE,
+    ("shared/parallelrun_core/spec/conda.py", "_name_tables"): A_TABLE,
     ("shared/parallelrun_core/mltable/input_plan.py", "load_plans"): THE_JOB_FOLDER,
     ("services/concatenator/parallelrun_concatenator/parts.py", "__init__"): THE_JOB_FOLDER,
     ("services/concatenator/parallelrun_concatenator/parts.py", "_read"): THE_JOB_FOLDER,
