@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from parallelrun.builders.missing import ReportsMissing
 from parallelrun.builders.parts import refuse, without_none
-from parallelrun.builders.v1_inputs import IN_TEXT, DatasetInput, read_steps
+from parallelrun.builders.v1_inputs import IN_TEXT, DatasetInput, delimited_steps, parquet_steps
 from parallelrun.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_]")
 _OUTPUT_NAME: Final = "{output-name}"
 _RUN_ID: Final = "{run-id}"
-_EXTENSIONS: Final = {",": ".csv", "\t": ".tsv"}
+_EXTENSIONS: Final = {None: ".csv", ",": ".csv", "\t": ".tsv"}
 """The extension of the delimited files that v1 reads when it is told none, by their separator."""
 _ALL_FILES: Final = "all files of the folder count: let the step write no others into it"
 _WRITE_IN_PLACE: Final = "the script writes into the folder that it gets as an argument"
@@ -34,13 +34,20 @@ class StepData(ReportsMissing):
     """A folder or file that one step of a pipeline writes, and others may read: the base of v1's two classes of them.
 
     Args:
-        name: the name of the output; without one, the step that writes it numbers its outputs (`output_0`).
+        name: that of the data and of the output; without one, the step that writes it numbers its outputs (`output_0`).
         path: the place of the output; by default, among the outputs of the step. `{output-name}` in it stands for the
             name of the output, and `{run-id}` for that of the job.
         type: `uri_folder` or `uri_file`.
+
+    Raises:
+        InvalidInput: the name is no text.
     """
 
     def __init__(self, name: str | None = None, path: str | None = None, type: str = "uri_folder") -> None:
+        first: object = name  # which may be the destination by mistake
+        if not isinstance(first, str | None):
+            hint = "the name comes first, as in OutputFileDatasetConfig('prepared', destination)"
+            raise InvalidInput.at("/name", f"{first.__class__.__name__} is no name", hint)
         self.name = name or ""
         self.path = path
         self.type = type
@@ -133,7 +140,7 @@ class PipelineOutputFileDataset(PipelineOutputAbstractDataset):
             InvalidInput: an argument is wrong, or column types are given.
         """
         extension = _EXTENSIONS.get(separator) if file_extension == "" else file_extension
-        steps = _read_delimited(
+        steps = delimited_steps(
             include_path, separator, header, partition_format, set_column_types,
             file_extension=self._extension(extension), support_multi_line=quoted_line_breaks or None,
         )  # fmt: skip
@@ -154,7 +161,7 @@ class PipelineOutputFileDataset(PipelineOutputAbstractDataset):
         Raises:
             InvalidInput: an argument is wrong, or column types are given.
         """
-        steps = _read_parquet(include_path, partition_format, set_column_types, self._extension(file_extension))
+        steps = parquet_steps(include_path, partition_format, set_column_types, self._extension(file_extension))
         return PipelineOutputTabularDataset(**{**vars(self), "transformations": steps})
 
     def _extension(self, file_extension: str | None) -> str | None:
@@ -307,7 +314,7 @@ class OutputFileDatasetConfig(StepData):
             InvalidInput: an argument is wrong, or a glob or column types are given: all files are read.
         """
         refuse(_ALL_FILES, path_glob=path_glob)
-        steps = _read_delimited(include_path, separator, header, partition_format, set_column_types)
+        steps = delimited_steps(include_path, separator, header, partition_format, set_column_types)
         return OutputTabularDatasetConfig(name=self.output_name or None, data=self, transformations=steps)
 
     def read_parquet_files(
@@ -323,7 +330,7 @@ class OutputFileDatasetConfig(StepData):
             InvalidInput: an argument is wrong, or a glob or column types are given: all files are read.
         """
         refuse(_ALL_FILES, path_glob=path_glob)
-        steps = _read_parquet(include_path, partition_format, set_column_types)
+        steps = parquet_steps(include_path, partition_format, set_column_types)
         return OutputTabularDatasetConfig(name=self.output_name or None, data=self, transformations=steps)
 
 
@@ -354,24 +361,6 @@ class OutputTabularDatasetConfig(StepDataInput):
         """Return this output itself; its files, as files, become data of this name when its step has completed."""
         self.data.register_on_complete(name, description, tags)
         return self
-
-
-def _read_delimited(
-    include_path: bool, separator: str, header: Any, partition_format: str | None, column_types: Any, **options: Any
-) -> list[Any]:
-    options |= {
-        "include_path_column": include_path or None,
-        "delimiter": None if separator == "," else separator,
-        "header": None if header is True else header,
-    }
-    return read_steps("read_delimited", options, partition_format, column_types)
-
-
-def _read_parquet(
-    include_path: bool, partition_format: str | None, column_types: Any, file_extension: str | None = None
-) -> list[Any]:
-    options = {"include_path_column": include_path or None, "file_extension": file_extension}
-    return read_steps("read_parquet", options, partition_format, column_types)
 
 
 def _fit(name: str) -> str:

@@ -162,3 +162,27 @@ def read_steps(step: str, options: dict[str, Any], partition_format: str | None,
     ]
     problems.check()
     return [{step: set_options} if set_options else step, *steps_by_path(partition_format)]
+
+
+def delimited_steps(
+    include_path: bool, separator: str, header: Any, partition_format: str | None, column_types: Any, **options: Any
+) -> list[Any]:
+    """Return `read_steps` of delimited text for arguments of v1; those that have their default are left out.
+
+    Args:
+        options: others of `read_delimited`.
+    """
+    options |= {
+        "include_path_column": include_path or None,
+        "delimiter": None if separator == "," else separator,
+        "header": None if header is True else header,
+    }
+    return read_steps("read_delimited", options, partition_format, column_types)
+
+
+def parquet_steps(
+    include_path: bool, partition_format: str | None, column_types: Any, file_extension: str | None = None
+) -> list[Any]:
+    """Return `read_steps` of Parquet files for arguments of v1; those that have their default are left out."""
+    options = {"include_path_column": include_path or None, "file_extension": file_extension}
+    return read_steps("read_parquet", options, partition_format, column_types)

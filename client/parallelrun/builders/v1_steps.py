@@ -80,8 +80,7 @@ class NamedInput(NamedTuple):
             return replace(self.input, path=around.place_of(self.data)).fields()
         if self.parameter is None:
             return self.input.fields()
-        value = around.value(self.parameter)
-        value = value if isinstance(value, Input) else Input(path=str(value))
+        value = _as_input(around.value(self.parameter), f"/pipeline_parameters/{self.parameter.name}")
         return replace(value, name=self.input.name, mode=self.input.mode).fields()
 
 
@@ -140,7 +139,7 @@ class Wires:
         Raises:
             InvalidInput: one is the output of another step and no input of this one, or of a type that has no text.
         """
-        return [self.argument(value, around, f"/arguments/{at}") for at, value in enumerate(self.arguments)]
+        return [self.argument(value, around, f"/arguments/{number}") for number, value in enumerate(self.arguments)]
 
     def reads(self) -> list[StepData]:
         """Return what other steps write, and this one reads."""
@@ -238,16 +237,21 @@ def named(inputs: Iterable[Any], prefix: str, first: int = 0) -> list[NamedInput
     """
     named_inputs = []
     for number, source in enumerate(inputs, first):
-        described = source.as_input() if isinstance(source, StepData) else source
-        if isinstance(described, str | Path):
-            described = Input(path=checked_text(str(described), f"/{prefix}s/{number}"))
-        if not isinstance(described, Input):
-            hint = "a path, an Input, or what another step writes; a PipelineParameter in a DatasetConsumptionConfig"
-            raise InvalidInput.at(f"/{prefix}s/{number}", f"{type(described).__name__} is no input", hint)
+        described = _as_input(source, f"/{prefix}s/{number}")
         data = _data_of(described)
         name = described.name or (data.input_name if data else "") or f"{prefix}_{number}"
         named_inputs.append(NamedInput(source, replace(described, name=name)))
     return named_inputs
+
+
+def _as_input(source: Any, pointer: str) -> Input:
+    described = source.as_input() if isinstance(source, StepData) else source
+    if isinstance(described, str | Path):
+        return Input(path=checked_text(str(described), pointer))
+    if not isinstance(described, Input):
+        hint = "a path, an Input, or what another step writes; a PipelineParameter in a DatasetConsumptionConfig"
+        raise InvalidInput.at(pointer, f"{type(described).__name__} is no input", hint)
+    return described
 
 
 def _data_of(value: Any) -> StepData | None:

@@ -8,7 +8,14 @@ from typing import Any, Self
 
 import pytest
 
-from parallelrun import InvalidInput, OutputFileDatasetConfig, PipelineData, PipelineParameter, PythonScriptStep
+from parallelrun import (
+    InvalidInput,
+    OutputFileDatasetConfig,
+    Pipeline,
+    PipelineData,
+    PipelineParameter,
+    PythonScriptStep,
+)
 from parallelrun.azureml_shim import data, environment, workspace
 from parallelrun.builders.v1_inputs import DatasetInput
 
@@ -92,6 +99,8 @@ def test_what_scripts_chain_on_data_is_an_input_of_the_step_that_names_it() -> N
     assert [each.name for each in step.wires.inputs] == ["a", "argument_1", "argument_2", "c", "d", "e", "f", "g"]
     assert [each.name for each in step.wires.reads()] == ["written", "b"]
     assert not step.wires.outputs
+    with pytest.raises(InvalidInput, match="/pipeline_parameters/p: NoneType is no input"):
+        Pipeline(steps=[PythonScriptStep("a.py", inputs=[chained[-1][0]])]).submitted_with({"p": None}).document()
 
 
 def test_steps_of_a_table_follow_each_other() -> None:

@@ -110,6 +110,8 @@ def test_names_are_made_fit_and_kept_apart() -> None:
 def test_outputs_may_have_a_destination_and_no_name() -> None:
     destinations: list[Any] = [("store", "{run-id}/{output-name}"), ("store",), ("store", None)]
     stored, other, last = (OutputFileDatasetConfig(destination=each) for each in destinations)
+    with pytest.raises(InvalidInput, match="/name: tuple is no name"):
+        untyped(OutputFileDatasetConfig)(("store", "a"))
     for destination in (object(), (None, "a"), ("", "a"), (), ("store", "a", "b")):
         with pytest.raises(InvalidInput, match="datastore"):
             OutputFileDatasetConfig(destination=destination)
