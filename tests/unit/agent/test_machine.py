@@ -398,7 +398,7 @@ def test_one_for_whom_two_say_how_its_init_ended_is_not_believed(*, began: bool)
     with pytest.raises(LookupError):
         node.pool.got_ready(worker)
     node.commands.clear()
-    node.confused(worker, 100.0)
+    node.violated_protocol(worker, 100.0)
     assert list(node.commands) == [Kill(worker)]
     node.exited(worker, Exit(-9), 101.0)
     assert wanted(node, 110.0) == 1, "another one is started"
@@ -409,7 +409,7 @@ def test_one_that_garbles_its_answers_in_init_has_failed_there() -> None:
     """Else it would be replaced at once, for ever, and nobody would learn of it."""
     node = machine()
     worker = starting(node)
-    node.confused(worker, 100.0)
+    node.violated_protocol(worker, 100.0)
     ((process, failure),) = [(command.process, command.failure) for command in take(node, ReportInitFailure)]
     assert (process, failure.category, "can't be trusted" in failure.message) == ("p0", "INIT_DIED", True)
     node.exited(worker, Exit(-9), 100.0)

@@ -167,7 +167,7 @@ class PermitServer:
         except BlockingIOError:
             return True
         except (OSError, ValueError, LookupError, TypeError) as error:
-            log.warning("permits_confused", worker=connection.name, error=str(error))
+            log.warning("permits_protocol_violated", worker=connection.name, error=str(error))
         for key in [key for key in self._queues if key[1] == connection.job_id]:
             queue = self._queues[key]
             self._end(key[0], queue, [caller for caller in queue.callers() if caller[0] is connection])

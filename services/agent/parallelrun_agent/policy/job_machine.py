@@ -31,7 +31,7 @@ from parallelrun_agent.policy.early_failures import EarlyFailures
 from parallelrun_agent.policy.hand_out import HandOut
 from parallelrun_agent.policy.in_flight import Assignment, assignments_of
 from parallelrun_agent.policy.membership import Membership
-from parallelrun_agent.policy.outcomes import CONFUSED, OutcomeBuilder, WorkerAnswer
+from parallelrun_agent.policy.outcomes import PROTOCOL_VIOLATED, OutcomeBuilder, WorkerAnswer
 from parallelrun_agent.policy.staged_deliveries import StagedDeliveries
 from parallelrun_agent.policy.turn_schedule import TurnSchedule
 from parallelrun_agent.policy.worker import NEVER, NOBODYS_FAULT, Exit, Worker
@@ -240,11 +240,11 @@ class JobMachine:
             self._hand_out.to_workers(now)
             self._end_if_drained(worker, now)
 
-    def confused(self, worker: Worker, now: float) -> None:
+    def violated_protocol(self, worker: Worker, now: float) -> None:
         """Its frames can't be trusted any more."""
         if worker.stage == "starting":
-            self.pool.init_failed(worker.process, Failure("INIT_DIED", CONFUSED), now, now - worker.started)
-        self.pool.kill(worker, "confused")
+            self.pool.init_failed(worker.process, Failure("INIT_DIED", PROTOCOL_VIOLATED), now, now - worker.started)
+        self.pool.kill(worker, "protocol_violated")
 
     def taken_back(self, worker: Worker, mini_batches: list[int], now: float) -> None:
         """Take over the mini-batches that `TakeBack` brought: another worker may have them, or else another node."""

@@ -18,7 +18,7 @@ from parallelrun_core.spec.retry_policy import MiniBatchRetryPolicy
 from parallelrun_core.wire import message
 from parallelrun_core.wire.outcome import ErrorCategory, Failure, Outcome, Status, Use
 
-CONFUSED = (
+PROTOCOL_VIOLATED = (
     "The worker was ended because its answers can't be trusted: something in the process, the entry script or a "
     "library, wrote to a file descriptor that it hadn't opened, or closed it."
 )
@@ -135,8 +135,8 @@ def cause_of_death(end: Exit, *, reason: KillReason, spec: JobSpec) -> Failure:
     elif reason == "load_timeout":
         limit = f"task_overhead_timeout ({spec.task_overhead_timeout:g} s)"
         category, message = "LOAD_TIMEOUT", f"Reading the data of the mini-batch took longer than {limit}."
-    elif reason == "confused":
-        category, message = "EXITED", CONFUSED
+    elif reason == "protocol_violated":
+        category, message = "EXITED", PROTOCOL_VIOLATED
     elif end.oom_killed:
         category = "OOM_KILLED"
         message = f"The kernel ended the worker because memory ran out.{_peak(end.peak_bytes)}"

@@ -29,7 +29,6 @@ place; was asked to end, or ends because init() failed; writes its stacks before
 
 KillReason = Literal[
     "",
-    "confused",
     "disk_full",
     "distrusted",
     "drained",
@@ -37,6 +36,7 @@ KillReason = Literal[
     "hung_in_init",
     "init_timeout",
     "load_timeout",
+    "protocol_violated",
     "run_timeout",
     "shutdown_timeout",
 ]

@@ -216,9 +216,9 @@ class WorkerProcesses:
                     else:
                         self._on_news(machine, worker, kind, payload, now)
             except (NotAFrame, CorruptLog, LookupError, ValueError, struct.error) as error:
-                log.error("worker_confused", job_id=self._plans.job_id, process=worker.process, error=str(error))
+                log.error("protocol_violated", job_id=self._plans.job_id, process=worker.process, error=str(error))
                 process.is_trusted = False
-                machine.confused(worker, now)
+                machine.violated_protocol(worker, now)
             if process.is_watched and process.is_closed:  # nothing more can come
                 process.is_watched = False
                 self._loop.remove(process.results)
