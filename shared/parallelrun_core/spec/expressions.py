@@ -17,12 +17,13 @@ from typing import Final, NamedTuple, TypeGuard
 
 UNIQUE_NAME: Final = "__parallelrun_job_id__"
 """In the texts of a spec, what `${{name}}` becomes: the id of the job, once it has one."""
-_EXPRESSION: Final = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)
+_EXPRESSION: Final = re.compile(r"\$\{\{(.{0,999}?)\}\}", re.DOTALL)
+"""Its bound makes a text of many opening braces without an end take linear time."""
 _REFERENCE: Final = re.compile(r"(parent\.)?(inputs|outputs|secrets)\.([A-Za-z_][A-Za-z0-9_]*)", re.IGNORECASE)
 _STEP: Final = re.compile(
     r"(?:parent\.)?jobs\.([A-Za-z0-9_][A-Za-z0-9_-]*)(?:\.outputs\.([A-Za-z_][A-Za-z0-9_]*))?", re.IGNORECASE
 )
-_OPTIONAL: Final = re.compile(r"\$\[\[(.*?)\]\]", re.DOTALL)
+_OPTIONAL: Final = re.compile(r"\$\[\[(.{0,3999}?)\]\]", re.DOTALL)
 
 
 class ExpressionReference(NamedTuple):

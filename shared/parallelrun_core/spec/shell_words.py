@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from parallelrun_core.spec.expressions import own_reference
 
-_EXPRESSION: Final = r"\$\{\{.*?\}\}"
+_EXPRESSION: Final = r"\$\{\{.{0,999}?\}\}"
 _NESTED: Final = r"\\.|\$\(\(|\$\(|\$\{|`"
 _HERE_DOCUMENT: Final = r"<<<|<<-?[ \t]*(?:'[^'\n]*'|\"[^\"\n]*\"|[^\s;&|<>()])+"
 _OUTSIDE: Final = (
