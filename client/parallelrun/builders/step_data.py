@@ -129,7 +129,7 @@ class PipelineOutputFileDataset(PipelineOutputAbstractDataset):
         set_column_types: Any = None,
         quoted_line_breaks: bool = False,
     ) -> PipelineOutputTabularDataset:
-        """Return these files as a table of delimited text.
+        """Return these files as a table of delimited text, whose values all stay text.
 
         Args:
             header: True, False, or a kind of header of `read_delimited` (docs/tables.md).
@@ -305,7 +305,7 @@ class OutputFileDatasetConfig(StepData):
         path_glob: str | None = None,
         set_column_types: Any = None,
     ) -> OutputTabularDatasetConfig:
-        """Return this output, which the steps that have it as an input get as a table of delimited text.
+        """Return this output, which steps that have it as an input get as a table of delimited text, all values text.
 
         Args:
             header: True, False, or a kind of header of `read_delimited` (docs/tables.md).

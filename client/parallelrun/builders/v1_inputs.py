@@ -143,6 +143,7 @@ def read_steps(step: str, options: dict[str, Any], partition_format: str | None,
     Args:
         step: the name of the read step (docs/tables.md).
         options: its options; those that are None are left out. A `header` may be True or False, as in v1.
+        partition_format: that of the files' paths, of which columns are made, or None; they need no column of paths.
 
     Raises:
         InvalidInput: an option or the format is wrong, or column types are given, which are a step of their own.
@@ -155,24 +156,29 @@ def read_steps(step: str, options: dict[str, Any], partition_format: str | None,
     set_options = without_none(options)
     if isinstance(header := set_options.get("header"), bool):
         set_options["header"] = _HEADERS[header]
+    by_path = steps_by_path(partition_format)
+    if by_path and not set_options.get("include_path_column"):
+        set_options["include_path_column"] = True  # without it, nothing is left that the format could match
+        by_path.append({"drop_columns": "Path"})
     problems = Problems()
     formats.read_steps()[step].parse(set_options, At("", problems))
     problems.problems[:] = [
         replace(each, pointer=_V1_POINTERS.get(each.pointer, each.pointer)) for each in problems.problems
     ]
     problems.check()
-    return [{step: set_options} if set_options else step, *steps_by_path(partition_format)]
+    return [{step: set_options} if set_options else step, *by_path]
 
 
 def delimited_steps(
     include_path: bool, separator: str, header: Any, partition_format: str | None, column_types: Any, **options: Any
 ) -> list[Any]:
-    """Return `read_steps` of delimited text for arguments of v1; those that have their default are left out.
+    """Return `read_steps` of delimited text for arguments of v1 that converts no values, unlike `from_delimited_files`.
 
     Args:
         options: others of `read_delimited`.
     """
     options |= {
+        "infer_column_types": False,
         "include_path_column": include_path or None,
         "delimiter": None if separator == "," else separator,
         "header": None if header is True else header,

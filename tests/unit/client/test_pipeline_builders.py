@@ -20,10 +20,14 @@ from parallelrun import (
     PythonScriptStep,
     StepSequence,
 )
+from parallelrun.azureml_shim.data import Dataset
 from parallelrun.errors import InvalidInput
 from parallelrun.job_file.reading import read_spec
 from parallelrun_core.spec import PipelineSpec
 from parallelrun_core.spec.later_inputs import StepInput
+from tests.unit.tables.cutting import Cut, folder_with, values
+
+TEXT_ONLY = {"infer_column_types": False}
 
 pytestmark = pytest.mark.usefixtures("_here")
 
@@ -203,20 +207,29 @@ def test_settings_of_azure_that_change_nothing_are_accepted() -> None:
 def test_tables_are_read_with_the_words_of_azure() -> None:
     table = OutputFileDatasetConfig("table").read_delimited_files(True, "\t", False, "{day}/*.tsv")
     assert table.transformations == [
-        {"read_delimited": {"include_path_column": True, "delimiter": "\t", "header": "no_header"}},
+        {"read_delimited": {**TEXT_ONLY, "include_path_column": True, "delimiter": "\t", "header": "no_header"}},
         {"extract_columns_from_partition_format": "{day}/*.tsv"},
     ]
     files, columns = PipelineData("table").as_dataset(), ["a"]
     rows = files.parse_delimited_files(quoted_line_breaks=True)
-    read = {"read_delimited": {"support_multi_line": True, "file_extension": ".csv"}}
+    read = {"read_delimited": {**TEXT_ONLY, "support_multi_line": True, "file_extension": ".csv"}}
     first = rows.keep_columns(columns).take(5)
     columns.append("b")
     assert first.transformations == [read, {"keep_columns": ["a"]}, {"take": 5}]
     assert rows.transformations == [read], "what it was made from stays"
     for separator, given, options in (("\t", "", {"file_extension": ".tsv"}), (";", "", {}), (";", None, {})):
         table_files = files.parse_delimited_files(separator=separator, file_extension=given)
-        assert table_files.transformations == [{"read_delimited": {"delimiter": separator, **options}}]
+        assert table_files.transformations == [{"read_delimited": {**TEXT_ONLY, "delimiter": separator, **options}}]
     assert files.parse_parquet_files().transformations == [{"read_parquet": {"file_extension": ".parquet"}}]
+    folder = folder_with({"north/a.csv": "zip\n00501\n"})
+    by_path = "{store}/a.csv"
+    in_folders = OutputFileDatasetConfig("table").read_delimited_files(partition_format=by_path)
+    inferred = Dataset.Tabular.from_delimited_files("table", partition_format=by_path)
+    for files_by_path, zip_code in ((files.parse_delimited_files(partition_format=by_path), "00501"),
+                                    (in_folders, "00501"), (inferred, 501)):  # fmt: skip
+        for keys in ([], ["store"]):
+            frame = Cut(folder, files_by_path.transformations or [], keys=keys).frame
+            assert (list(frame.columns), values(frame)) == (["zip", "store"], [(zip_code, "north")])
     one_file = PipelineData("table", is_directory=False).as_dataset()
     assert one_file.parse_parquet_files().transformations == ["read_parquet"]
     for refused in (lambda: files.take(2), lambda: rows.take(-1), lambda: untyped(rows.keep_columns)({"a"})):
@@ -256,7 +269,8 @@ def test_tables_are_read_from_what_a_step_has_written() -> None:
     spec = spec_of(pipeline)
 
     assert spec.steps["write"].job["outputs"]["table"]["asset"] == {"name": "kept"}
-    assert spec.steps["score"].inputs_from["rows"].transformations == ({"read_delimited": {"delimiter": ";"}},)
+    steps = ({"read_delimited": {**TEXT_ONLY, "delimiter": ";"}},)
+    assert spec.steps["score"].inputs_from["rows"].transformations == steps
     assert sources(spec, "score") == {"rows": ("write", "table")}
     assert spec.steps["score"].job["program_arguments"] == "--rows '${{inputs.rows}}' --all '${{inputs.rows}}'"
     assert spec.steps["score"].job["append_row_to"] == "scores"
@@ -307,4 +321,5 @@ def test_what_is_registered_on_completion_names_its_asset() -> None:
 
         assert spec.steps["get"].job["outputs"]["raw"]["asset"] == {"name": "kept"}
         assert spec.steps["score"].job["outputs"]["rows"]["asset"] == {"name": "scored"}
-        assert spec.steps["score"].inputs_from["lines"].transformations == ("read_delimited", {"drop_columns": ["a"]})
+        steps = ({"read_delimited": TEXT_ONLY}, {"drop_columns": ["a"]})
+        assert spec.steps["score"].inputs_from["lines"].transformations == steps
