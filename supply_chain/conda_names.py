@@ -30,7 +30,10 @@ def pypi_names(table: dict[str, dict[str, str]], packages: Mapping[str, Sequence
 
     Args:
         table: as in the package: an entry with both names for each name on PyPI.
-        packages: `only_conda`, forms of names, and `not_from_table` of `conda_packages.toml`.
+        packages: `only_conda`, forms of names, `not_from_table` and `pypi_names` of `conda_packages.toml`.
+
+    Raises:
+        SystemExit: a name stands for several, and `pypi_names` doesn't say for which.
     """
     by_conda_name = defaultdict[str, set[str]](set)
     for entry in table.values():
@@ -43,6 +46,8 @@ def pypi_names(table: dict[str, dict[str, str]], packages: Mapping[str, Sequence
             names[conda_name] = conda_name
         elif not is_the_same and len(on_pypi) == 1 and conda_name not in packages["not_from_table"]:
             [names[conda_name]] = on_pypi
+        elif len(on_pypi) > 1 and not is_the_same and conda_name not in packages["pypi_names"]:
+            raise SystemExit(f"{conda_name} is one of {sorted(on_pypi)}: say which in pypi_names")
     return names
 
 

@@ -65,7 +65,8 @@ class ScheduleStore:
         """
         if not self._has(name):
             return None
-        return self._revisions(name).find(f"{_REVISION}{number or self._last_number(name)}")
+        number = self._last_number(name) if number is None else number
+        return self._revisions(name).find(f"{_REVISION}{number}")
 
     def put(self, name: str, revision: Revision) -> None:
         """Add a revision of a schedule, durably and as a whole. The first one makes the schedule.
@@ -92,9 +93,9 @@ class ScheduleStore:
         Raises:
             NotFound: there is none of this name.
         """
+        if not self._has(name):  # one that can't be read is there, and can be removed
+            raise no_such("schedule", name, self.names())
         try:
-            if not self._has(name):  # one that can't be read is there, and can be removed
-                raise DocumentMissing(name)
             self._store.remove_child(name)
         except DocumentMissing as error:
             raise no_such("schedule", name, self.names()) from error

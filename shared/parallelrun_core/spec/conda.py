@@ -18,19 +18,24 @@ from pathlib import Path
 from typing import Any, Final
 
 from parallelrun_core.problems import did_you_mean
-from parallelrun_core.spec.requirements import index_option, parse_requirement, requirement_lines
+from parallelrun_core.spec.requirements import check_no_user, index_option, parse_requirement, requirement_lines
 
 _KEYS: Final = frozenset({"name", "channels", "dependencies", "prefix", "platforms", "category"})
 """Of a conda environment. All but `dependencies` say where conda would take packages from, and where it puts them."""
+_CHANNEL: Final = re.compile(r"(?:(?:\w+://)?[\w./:-]+(?:\[[\w-]+\])?::)?", re.ASCII)
+"""As in `conda-forge::`, `conda-forge[linux-64]::` or `https://HOST/PATH::`."""
 _PART: Final = r"(?:[=<>!~]+\s*+)?[^\s=<>!~,|\[\]][^\s=<>~,|\[\]]*+"
+"""A comparison, as in `>=1.26` or `1.26.*`."""
 _PAIR: Final = r"""(\w++)\s*+=\s*+('[^']*+'|"[^"]*+"|[^\s,'"\[\]]++)\s*+"""
+"""As in `build='py311*'`."""
 _ENTRY: Final = re.compile(rf"""
-    (?:(?:\w+://)?[\w./-]+(?:\[[\w-]+\])?::)?                        # the channel
-    (?P<name>\w[\w.-]*+)(?<=\w)(?<!\.conda)(?<!\.bz2)
-    (?:(?=[\s=<>!~])\s*+(?P<version>{_PART}(?:\s*+[,|]\s*+{_PART})*+)
+    (?P<name>\w[\w.-]*+)(?<=\w)(?<!\.conda)(?<!\.bz2)              # ends like a word, and not like a file of conda's
+    (?:(?=[\s=<>!~])\s*+                                           # a blank or a sign, or it would be a part of the name
+       (?P<version>{_PART}(?:\s*+[,|]\s*+{_PART})*+)
        (?:(?:\s*+=\s*+|\s++)(?P<build>[^\s=<>!~,\[\]]++))?)?
     \s*+(?:\[(?P<brackets>{_PAIR}(?:,\s*+{_PAIR})*+)\])?
 """, re.VERBOSE | re.ASCII)  # fmt: skip
+"""An entry behind its channel. Nothing in it is tried in two ways, so that the longest takes no time to refuse."""
 _BRACKET_KEYS: Final = frozenset({"version", "build", "build_number", "channel", "subdir"})
 _COMPARISON: Final = re.compile(r"(==|>=|<=|!=|~=|>|<|=|)\s*([0-9]\w*(?:[.+!]\w+)*)(\.?\*)?", re.ASCII)
 _ANY_VERSION: Final = frozenset({"*", "=*", "==*"})
@@ -50,6 +55,7 @@ def python_of(conda: Mapping[str, Any]) -> str:
     """
     packages = [_read_entry(entry) for entry in _entries(conda) if isinstance(entry, str)]
     versions = {_specifier(package): package.text for package in packages if package.name == "python"}
+    versions.pop("", None)
     if len(versions) > 1:
         raise ValueError(
             f"{' and '.join(map(repr, versions.values()))} are two versions; write one, as in python>=3.9,<3.12"
@@ -90,26 +96,23 @@ def requirements_of(conda: Mapping[str, Any]) -> list[str]:
         ValueError: packages are not on PyPI, or an entry can't be read.
     """
     tables = _name_tables()
+    entries = [_read_entry(entry) if isinstance(entry, str) else entry for entry in _entries(conda)]
+    packages = [entry for entry in entries if isinstance(entry, _CondaPackage)]
+    if only_conda := [package for package in packages if tables.has_only_conda(package.name)]:
+        raise ValueError(_why_refused(only_conda))  # before versions, which a whole export has in forms of conda's own
     lines: list[str] = []
-    only_conda: list[_CondaPackage] = []
-    for entry in _entries(conda):
+    for entry in entries:
         match entry:
-            case str():
-                package = _read_entry(entry)
-                if package.name in tables.not_needed:
-                    _specifier(package)  # so that nothing is left out that was not understood
-                elif package.name not in tables.pypi_names and tables.only_conda.fullmatch(package.name):
-                    only_conda.append(package)
-                else:
-                    name = tables.pypi_names.get(package.name, package.name)
-                    specifier = _specifier(package, is_finer=name in tables.finer_on_pypi)
-                    lines.append(parse_requirement(name + specifier).text)
+            case _CondaPackage(name=name) if name in tables.not_needed:
+                _specifier(entry)  # so that nothing is left out that was not understood
+            case _CondaPackage():
+                name = tables.pypi_names.get(entry.name, entry.name)
+                specifier = _specifier(entry, is_finer=name in tables.finer_on_pypi)
+                lines.append(parse_requirement(name + specifier).text)
             case {"pip": list() as requirements} if len(entry) == 1:
                 lines += (parse_requirement(line).text for line in requirement_lines(requirements))
             case _:
                 raise ValueError(f"{entry!r} is neither a package nor a list of requirements for pip")
-    if only_conda:
-        raise ValueError(_why_refused(only_conda))
     return lines
 
 
@@ -146,7 +149,7 @@ def _entries(conda: Mapping[str, Any]) -> list[Any]:
     Raises:
         ValueError: they are no list, or the environment has keys that nobody reads.
     """
-    for key in conda.keys() - _KEYS:
+    for key in sorted(conda.keys() - _KEYS, key=str):
         hint = "write them as environment_variables of the job" if key == "variables" else did_you_mean(key, _KEYS)
         raise ValueError(f"{key!r} of a conda environment has no effect here; {hint or 'remove it'}")
     dependencies = conda.get("dependencies") or []
@@ -160,7 +163,7 @@ class _CondaPackage:
     """A package of conda as an entry asks for it."""
 
     text: str
-    """The entry."""
+    """The entry without its channel, whose URL may have a token in it."""
     name: str
     version: str
     """Comparisons with commas between them; empty if any version will do."""
@@ -174,15 +177,17 @@ def _read_entry(entry: str) -> _CondaPackage:
     Raises:
         ValueError: it is no package, or has a part that can't be read.
     """
-    text = entry.strip()
-    match = _ENTRY.fullmatch(text) if len(text) <= _MAX_LENGTH and text.isprintable() else None
+    check_no_user(entry)
+    channel, separator, text = entry.strip().rpartition("::")
+    is_readable = len(entry) <= _MAX_LENGTH and entry.isprintable()
+    match = _ENTRY.fullmatch(text) if is_readable and _CHANNEL.fullmatch(channel + separator) else None
     pairs = re.findall(_PAIR, match["brackets"] or "") if match else []
     if match is None or {key for key, _ in pairs} - _BRACKET_KEYS:
         hint = "write it as in numpy>=1.26,<2, and what only pip reads, as a URL or extras, under pip:"
         raise ValueError(f"{text[:_MAX_LENGTH]!r} is not a package of conda that can be read; {hint}")
     version = match["version"] or ""
-    if match["build"] and version[0] == "=" != version[1] and "," not in version:
-        version = f"={version}"  # with a build, it is this version and none that it begins
+    if match["build"] and version.startswith("=") and not version.startswith("==") and "," not in version:
+        version = f"={version}"  # with a build, it is this version and none that begins so
     brackets: dict[str, str] = {key: value.strip("'\"") for key, value in pairs}
     has_build = bool(match["build"]) or "build" in brackets
     return _CondaPackage(text, match["name"].lower(), brackets.get("version", version), has_build)
@@ -210,9 +215,14 @@ class _NameTables:
 
     not_needed: frozenset[str]
     only_conda: re.Pattern[str]
-    """Their names; one of `pypi_names` is on PyPI nevertheless."""
+    """Names that PyPI doesn't have, unless one of the other tables has them."""
     finer_on_pypi: frozenset[str]
     pypi_names: Mapping[str, str]
+
+    def has_only_conda(self, name: str) -> bool:
+        """Return whether PyPI has no package that a conda package of this name stands for, and one is needed."""
+        is_known = name in self.pypi_names or name in self.not_needed
+        return not is_known and self.only_conda.fullmatch(name) is not None
 
 
 @cache
@@ -233,7 +243,7 @@ def _specifier(package: _CondaPackage, *, is_finer: bool = False) -> str:
     """The version in pip's form; empty if any will do.
 
     Args:
-        is_finer: PyPI numbers what is one release in conda with one part more.
+        is_finer: PyPI numbers what is one release of three parts in conda with one part more.
 
     Raises:
         ValueError: a part of it can't be read, or pip has no form for it.
@@ -267,10 +277,12 @@ def _comparison(part: str, package: _CondaPackage, is_finer: bool) -> str:
     sign, version, star = match.groups()
     if version[-1].isalpha() and not version.endswith("dev"):  # to PyPI, 2023c is a candidate for a release 2023
         raise ValueError(f"{package.text!r}: PyPI numbers its releases otherwise than {version!r}; write its number")
-    *head, last = version.split(".")
     is_number = version.replace(".", "").isdigit()  # pip knows no prefixes such as 2.0a0
-    if is_finer and is_number and sign in ("<=", ">"):
-        return f"{'<' if sign == '<=' else '>='}{'.'.join([*head, str(int(last) + 1)])}"
+    if is_finer and is_number and not star and sign in ("", "==", "!=", "<=", ">"):
+        *head, last = version.split(".") + ["0"] * (2 - version.count("."))  # the release of conda has three parts
+        if sign in ("<=", ">"):
+            return f"{'<' if sign == '<=' else '>='}{'.'.join([*head, str(int(last) + 1)])}"
+        version = ".".join([*head, last])
     if sign and sign[0] in "<>~":
         return sign + version
     is_prefix = star or (is_number and (is_finer or sign == "="))

@@ -32,7 +32,9 @@ _PATH: Final = re.compile(r"(?:/[A-Za-z0-9._~%+@=,!&-]*)*")
 _QUERY: Final = re.compile(r"[A-Za-z0-9._~%+@=,!&/-]*")
 _SUBFOLDER: Final = re.compile(r"[A-Za-z0-9._-]+(?:/[A-Za-z0-9._-]+)*")
 _GIT: Final = "git+"
-_URL: Final = re.compile(r"https://([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#(.*))?")
+_URL: Final = re.compile(r"https://([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#.*)?")
+_USER: Final = re.compile(r"://[^/\s]*@|://[^/\s:]*:(?!\d+/)[^\s@]{0,200}@")
+"""Of a URL, and its password, which may have a slash in it, as no port has."""
 _ESCAPED: Final = re.compile(r"%(?:2[ef5]|5c|00)", re.IGNORECASE)
 """What leads elsewhere once it is read: dots, slashes, and what is escaped twice."""
 _OPTION: Final = re.compile(r"(--[a-z0-9-]+|-[a-z])[\s=]*(.*)", re.DOTALL)
@@ -72,7 +74,6 @@ def parse_requirement(line: object) -> ParsedRequirement:
 
     text, *hashes = _BEFORE_HASH.split(_plain(line))
     digests = [_digest(each) for each in hashes]
-    _check_no_user(text)
     if text.startswith("-"):
         raise ValueError(f"{text!r}: {_why_no_option(text)}")
     try:
@@ -101,8 +102,8 @@ def requirement_lines(lines: Iterable[object]) -> Iterator[object]:
         text = _COMMENT.sub("", line).rstrip()
         if text.endswith("\\"):
             begun += text[:-1] + " "
-        else:
-            yield begun + text or line
+        elif begun or text or not line.strip():
+            yield begun + text
             begun = ""
     if begun:
         yield begun
@@ -113,8 +114,10 @@ def index_option(line: object) -> tuple[str, str] | None:
     about indexes, or one that `parse_requirement` refuses, as its value is none."""
     option = _OPTION.match(line.strip()) if isinstance(line, str) else None
     field = INDEX_OPTIONS.get(option[1]) if option else None
-    is_good = option and len(option[2].split()) == (field != "prereleases")
-    return (field, option[2]) if option and field and is_good else None
+    if option is None or field is None:
+        return None
+    expected_words = 0 if field == "prereleases" else 1
+    return (field, option[2]) if len(option[2].split()) == expected_words else None
 
 
 def checked_index_url(value: str) -> str:
@@ -123,8 +126,8 @@ def checked_index_url(value: str) -> str:
     Raises:
         ValueError: it is none, or not one with https.
     """
-    _check_no_user(value)
-    return _https(value).rstrip("#")
+    check_no_user(value)
+    return _https(value)
 
 
 def host_of(url: str) -> str:
@@ -141,6 +144,7 @@ def _plain(line: object) -> str:
     """
     if not isinstance(line, str):
         raise ValueError(f"{line!r} is not a requirement")
+    check_no_user(line)
     if len(line) > _MAX_LENGTH:
         raise ValueError(f"{line[:80]!r}… is not a requirement: it has more than {_MAX_LENGTH:,} characters")
     strange = next((char for char in line.strip(" \t\r\n") if not 32 <= ord(char) < 127 and char != "\t"), "")
@@ -154,11 +158,15 @@ def _plain(line: object) -> str:
     return text
 
 
-def _check_no_user(text: str) -> None:
-    """Refuse a URL with a user or a password, and don't repeat it: either may be a secret."""
+def check_no_user(text: str) -> None:
+    """Refuse a text that has a URL with a user or a password. To be called before an error repeats the text.
+
+    Raises:
+        ValueError: it has one; without the text, as either may be a secret.
+    """
     if "ssh://" in text:
         raise ValueError("a URL with ssh, for which nodes have no key; write NAME @ git+https://HOST/PATH@COMMIT")
-    if re.search(r"://[^/\s]*@", text):
+    if _USER.search(text):
         raise ValueError("a URL with a user or password; put it into the node's own configuration of pip or uv")
 
 

@@ -32,7 +32,7 @@ WORKERS = 8
 """Of four processes on two nodes."""
 TRY_S = 0.01
 ROUND_S = TRY_S * 1.5
-"""From the begin of a worker's try to that of its next one."""
+"""From the start of a worker's try to that of its next one."""
 ITEMS = 100_000
 SPEC = {"entry_script": "main.py", "inputs": {"data": {"path": "/inputs/data"}}, "mini_batch_size": str(ITEMS)}
 SUCCESS = outcome(status="done", items=ITEMS, elapsed_s=TRY_S, run_s=TRY_S * 0.9)
@@ -124,6 +124,7 @@ def test_advice_looks_at_no_more_tries_of_a_longer_log(million: JobFolder, tmp_p
     write_log(tmp_path, DECISIONS, map(success, range(SMALL_TRIES)))
     small, large = (read_tries(folder, BEGUN, most_bytes=SMALL_BYTES).tries for folder in (tmp_path, million.path))
     assert len(large) == pytest.approx(len(small), rel=0.2)
+    assert len(small) > 0
 
 
 def test_advice_takes_a_sample_for_all_tries(tmp_path: Path) -> None:
@@ -135,6 +136,7 @@ def test_advice_takes_a_sample_for_all_tries(tmp_path: Path) -> None:
     assert (every.sample.is_all, every.sample.each, len(every.tries)) == (True, 1.0, SMALL_TRIES + failures)
     assert len(sample.tries) <= most_tries(tmp_path, SMALL_TRIES, SMALL_BYTES) * (FAILS_EVERY + 1) // FAILS_EVERY
     is_retry = sample.tries.status == RETRY
+    assert is_retry.any()
     assert set(sample.tries.mini_batch[is_retry]) <= set(sample.tries.mini_batch[~is_retry])
 
     tries_per_sampled = sample.sample.each

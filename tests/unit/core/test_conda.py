@@ -60,7 +60,8 @@ ENTRIES: list[tuple[object, list[str]]] = [
     ("opencv=4.8.1=py311h1e5b4d6_3", ["opencv-python==4.8.1.*"]),  # there, it is 4.8.1.78
     ("py-opencv==4.8.1,!=4.8.2", ["opencv-python!=4.8.2.*,==4.8.1.*"]),
     ("opencv>=4.8.1", ["opencv-python>=4.8.1"]),
-    ("opencv>4.8.1,<=4.9", ["opencv-python<4.10,>=4.8.2"]),
+    ("opencv>4.8.1,<=4.9", ["opencv-python<4.9.1,>=4.8.2"]),
+    ("opencv>4,!=4.8", ["opencv-python!=4.8.0.*,>=4.0.1"]),
     ("lit-nlp", ["lit-nlp"]),
     ("iris", ["scitools-iris"]),
     ("ray-tune=2.9", ["ray[tune]==2.9.*"]),
@@ -113,7 +114,12 @@ REFUSED: list[tuple[object, str]] = [
     ({"pip": ["--no-deps"]}, "remove this option"),
     ({"pip": ["six=1.16"]}, "Expected"),
     ({"pip": ["x @ https://user:secret@example.org/x.whl"]}, "password"),
+    ({"pip": ["x @ https://user:$secret@example.org/x.whl"]}, "password"),
+    ({"pip": ["x @ https://user:a/secret@example.org/x.whl"]}, "password"),
+    ({"pip": ["--index-url https://user:ä-secret@example.org --trusted-host h"]}, "password"),
     ({"pip": ["x @ git+ssh://secret@example.org/x"]}, "ssh"),
+    ("git+https://user:secret@example.org/x", "password"),
+    ("https://example.org/t/secret/channel::numpy=1|2", "alternatives"),
     ({"pip": [f"x @ https://h.example/x.whl#sha256={'0' * 64} --hash=sha256:{'1' * 64}"]}, "one hash"),
     ({"pip": [f"x @ git+https://h.example/x@{'0' * 40} --hash=sha256:{'0' * 64}"]}, "has no hash"),
     ({"pip": [""]}, "not a requirement"),
@@ -142,6 +148,7 @@ def test_the_version_of_python_is_found() -> None:
         ("python 3.11", "3.11", False),
         ("python==3.12.1", "3.12.1", False),
         ("python 3.11.* *_cpython", "3.11", False),
+        ("https://h.example:8080/channel::python=3.11", "3.11", False),
         ("python>=3.11,<3.13", ">=3.11,<3.13", False),
         ("python>=3.6,!=3.8", ">=3.6,!=3.8", False),
         ("python", "", False),
@@ -249,6 +256,7 @@ dependencies:
   - torchtriton=2.1.0=py311
   - torchvision=0.16.2=py311_cu118
   - typing_extensions=4.7.1=py311h06a4308_0
+  - tzdata=2023c=h04d1e81_0
   - wheel=0.41.2=py311h06a4308_0
   - xz=5.4.5=h5eee18b_0
   - yaml=0.2.5=h7b6447c_0
@@ -319,5 +327,7 @@ def test_names_are_written_where_they_differ_or_look_like_a_library() -> None:
         ("lit", "lit-nlp"),
     ]  # fmt: skip
     table = {on_pypi: {"pypi_name": on_pypi, "conda_name": name} for on_pypi, name in pairs}
-    packages = {"only_conda": ["lib*"], "not_from_table": ["lit-nlp"]}
+    packages = {"only_conda": ["lib*"], "not_from_table": ["lit-nlp"], "pypi_names": ["opencv"]}
     assert pypi_names(table, packages) == {"libpysal": "libpysal", "pytorch": "torch"}
+    with pytest.raises(SystemExit, match="opencv is one of"):
+        pypi_names(table, {**packages, "pypi_names": []})
