@@ -173,7 +173,7 @@ def test_gpus_are_shown_where_there_are_any(opened: Tab, shown: Studio) -> None:
     opened.page.get_by_role("heading", name="GPU 0 (H200)").wait_for()
     chart = opened.page.get_by_role("region", name="GPU 0 (H200)", exact=True)
     chart.get_by_role("button", name="Show as table").click()
-    opened.page.get_by_role("cell", name="90 %").wait_for()
+    opened.page.get_by_role("cell", name="90 %", exact=True).wait_for()
     assert chart.get_by_role("row").count() == 1 + 334, "the head, and every third record"
     opened.page.get_by_text("and 3 more", exact=True).wait_for()
     assert opened.page.get_by_role("heading", name="(H200)").count() == 16

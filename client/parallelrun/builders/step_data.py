@@ -6,15 +6,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 from parallelrun.builders.missing import ReportsMissing
 from parallelrun.builders.parts import refuse, without_none
 from parallelrun.builders.v1_inputs import IN_TEXT, DatasetInput, delimited_steps, parquet_steps
 from parallelrun.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from parallelrun.builders.v1_steps import WiredStep
 
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_]")
 _OUTPUT_NAME: Final = "{output-name}"
@@ -53,7 +50,7 @@ class StepData(ReportsMissing):
         self.type = type
         self.asset_name: str | None = None
         """The name of the data that it becomes a version of when its step has completed; None: of none."""
-        self.writer: WiredStep | None = None
+        self.writer: object | None = None
         """The step that writes it, of several the latest, as of a cell of a notebook that runs again; None: no step."""
 
     def __str__(self) -> str:

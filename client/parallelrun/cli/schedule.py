@@ -13,7 +13,6 @@ from parallelrun.cli.definitions import add_delete, add_list
 from parallelrun.cli.job_follow import follow_job
 from parallelrun.cli.output import FormatOption, OutputFormat, say, say_notes, show_change, show_one
 from parallelrun.cli.server import Client, Commands
-from parallelrun.errors import ParallelRunError
 
 if TYPE_CHECKING:
     from parallelrun.models import Fire, Schedule
@@ -40,6 +39,7 @@ def create(
 def _due(schedule: Schedule) -> str:
     """Return when a schedule is due, for people; an older server says it by the trigger alone."""
     if not schedule.due:
+        from parallelrun.errors import ParallelRunError
         from parallelrun_core.schedules.trigger import described, parsed_trigger
 
         with suppress(ParallelRunError, ValueError):  # of a kind that isn't known here

@@ -30,7 +30,7 @@ _PAIR: Final = r"""(\w++)\s*+=\s*+('[^']*+'|"[^"]*+"|[^\s,'"\[\]]++)\s*+"""
 """As in `build='py311*'`."""
 _ENTRY: Final = re.compile(rf"""
     (?P<name>\w[\w.-]*+)(?<=\w)(?<!\.conda)(?<!\.bz2)              # ends like a word, and not like a file of conda's
-    (?:(?=[\s=<>!~])\s*+                                           # a blank or a sign, or it would be a part of the name
+    (?:(?=[\s=<>!~])\s*+                                           # a blank or a sign, or it would be part of the name
        (?P<version>{_PART}(?:\s*+[,|]\s*+{_PART})*+)
        (?:(?:\s*+=\s*+|\s++)(?P<build>[^\s=<>!~,\[\]]++))?)?
     \s*+(?:\[(?P<brackets>{_PAIR}(?:,\s*+{_PAIR})*+)\])?

@@ -69,7 +69,7 @@ def test_children_credentials_are_told_by_name_and_by_value() -> None:
     "line", ["six @ https://host/${UV_INDEX_OTHER_PASSWORD}/six.whl", "--index-url https://${A}@h/"]
 )
 def test_children_no_text_of_a_job_names_a_variable_of_an_installer(line: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no variable|user or password"):
+    with pytest.raises(ValueError, match=r"no variable|user or password"):
         parse_requirement(line)
     request = {
         "python": "python",
