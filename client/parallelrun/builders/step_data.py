@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from os import PathLike
-from typing import Any, ClassVar, Final, Self
+from os import PathLike, fspath
+from typing import Any, ClassVar, Final, Never, Self
 
 from parallelrun.builders.missing import ReportsMissing
 from parallelrun.builders.parts import refuse, without_none
-from parallelrun.builders.v1_inputs import IN_TEXT, DatasetInput, delimited_steps, parquet_steps
+from parallelrun.builders.v1_inputs import IN_TEXT, DatasetInput, checked_text, delimited_steps, parquet_steps
 from parallelrun.errors import InvalidInput
 
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_]")
@@ -347,6 +347,12 @@ class OutputTabularDatasetConfig(StepDataInput):
         """
         return self
 
+    def _refuse_as_input(self, *arguments: Any, **options: Any) -> Never:
+        """Refuse, as what is read in a way is an input, and this is an output. Raises InvalidInput."""
+        raise InvalidInput.at("", "this is no input", _AS_INPUT_FIRST)
+
+    as_direct = as_download = as_named_input = _refuse_as_input
+
     def as_upload(self, overwrite: bool = False, source_globs: str | Sequence[str] | None = None) -> Self:
         """Return this output unchanged, or refuse globs, as `OutputFileDatasetConfig.as_upload` does."""
         self.data.as_upload(overwrite, source_globs)
@@ -370,7 +376,7 @@ def _path_of(destination: Any) -> str | None:
     if destination is None:
         return None
     if isinstance(destination, str | PathLike):
-        return str(destination)
+        return checked_text(fspath(destination), "/destination")
     hint = "as in (datastore, 'a/folder')"
     if not isinstance(destination, tuple | list) or not 1 <= len(destination) <= 2:
         message = f"a path, or a pair of a datastore and a path in it, and no {type(destination).__name__}"
@@ -382,4 +388,5 @@ def _path_of(destination: Any) -> str | None:
     if not datastore_name or not isinstance(datastore_name, str):
         message = f"a datastore or its name comes first, and no {type(datastore).__name__}"
         raise InvalidInput.at("/destination", message, hint)
-    return in_datastore(datastore_name, str(path or f"{_RUN_ID}/{_OUTPUT_NAME}").strip("/"))
+    path_in_it = str(path or f"{_RUN_ID}/{_OUTPUT_NAME}").strip("/")
+    return checked_text(in_datastore(datastore_name, path_in_it), "/destination")

@@ -115,6 +115,14 @@ class DatasetInput(Input, ReportsMissing):
         return replace(self, transformations=steps)
 
 
+def checked_text(text: str, pointer: str) -> str:
+    """Return this text. Raises InvalidInput if data or a parameter are a part of it: nothing puts their value there."""
+    if IN_TEXT in text:
+        hint = "give it by itself, as in arguments=['--out', data]"
+        raise InvalidInput.at(pointer, f"data, or a parameter, became a part of the text {text!r}", hint)
+    return text
+
+
 def is_table(transformations: Sequence[Any] | None) -> bool:
     """Return whether a step of v1's data reads the files: one that only takes columns from their paths doesn't."""
     return any(BY_PATH not in step for step in transformations or [])

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, Self
 from parallelrun.builders.missing import ReportsMissing
 from parallelrun.builders.parts import NOT_OF_JOBS, Environment, refuse, several, without_none
 from parallelrun.builders.step_data import StepData
-from parallelrun.builders.v1_inputs import PipelineParameter, is_table
+from parallelrun.builders.v1_inputs import PipelineParameter, checked_text, is_table
 from parallelrun.builders.v1_steps import (
     NO_PIPELINE,
     PIPELINE_TO_COME,
@@ -22,7 +22,6 @@ from parallelrun.builders.v1_steps import (
     WiredStep,
     Wires,
     checked_step,
-    checked_text,
     named,
 )
 from parallelrun.errors import InvalidInput

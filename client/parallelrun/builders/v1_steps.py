@@ -13,10 +13,11 @@ from parallelrun.builders.parts import Input, Output
 from parallelrun.builders.step_data import (
     OutputFileDatasetConfig,
     OutputTabularDatasetConfig,
+    PipelineOutputAbstractDataset,
     StepData,
     StepDataInput,
 )
-from parallelrun.builders.v1_inputs import IN_TEXT, MOUNT, DatasetInput, PipelineParameter
+from parallelrun.builders.v1_inputs import MOUNT, DatasetInput, PipelineParameter, checked_text
 from parallelrun.errors import InvalidInput
 
 
@@ -51,7 +52,9 @@ PIPELINE_TO_COME = Surroundings(lambda data: "/to/be/known/later")
 """For the checks of a step whose pipeline is not made yet: any data may be those of another step."""
 
 StepInputSource = Input | StepData | str | Path
-StepOutput = StepData | StepDataInput
+"""What a step can have as an input."""
+StepOutput = StepData | PipelineOutputAbstractDataset | OutputTabularDatasetConfig
+"""What a step can have as an output: as_input() of one of them is what another step reads."""
 
 
 class NamedInput(NamedTuple):
@@ -80,11 +83,15 @@ class NamedInput(NamedTuple):
             return replace(self.input, path=around.place_of(self.data)).fields()
         if self.parameter is None:
             return self.input.fields()
-        value = _as_input(around.value(self.parameter), f"/pipeline_parameters/{self.parameter.name}")
+        pointer = f"/pipeline_parameters/{self.parameter.name}"
+        value = _as_input(around.value(self.parameter), pointer)
+        if (data := _data_of(value)) is not None:
+            hint = "no parameter has it as its value: give it to the step itself"
+            raise InvalidInput.at(pointer, f"{data.name or 'this'} is the output of a step", hint)
         return replace(value, name=self.input.name, mode=self.input.mode).fields()
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Wires:
     """The data that a step reads and writes, by name."""
 
@@ -107,23 +114,17 @@ class Wires:
         Raises:
             InvalidInput: two different inputs or two outputs have the same name, or an output is none.
         """
-        wires = cls(list(inputs), {}, list(arguments))
+        all_inputs, all_arguments = list(inputs), list(arguments)
         written = dict.fromkeys(map(_written, outputs))
-        for number, value in enumerate(wires.arguments):
-            if wires._input_name(value) or _data_of(value) in written:
+        for number, value in enumerate(all_arguments):
+            if _input_name(all_inputs, value) or _data_of(value) in written:
                 continue
             if isinstance(value, OutputFileDatasetConfig | OutputTabularDatasetConfig):
                 written[_written(value)] = None
             elif isinstance(value, Input):
-                wires.inputs += named([value], "argument", number)
-        wires.outputs = _output_names(written)
-        meanings: dict[str, Any] = {}
-        for each in wires.inputs:
-            meaning = (each.data, each.parameter, each.input.fields())
-            if meanings.setdefault(each.name, meaning) != meaning:
-                hint = f"give one of them another name: {'as_input' if each.data else 'as_named_input'}(name)"
-                raise InvalidInput.at(f"/inputs/{each.name}", f"there is an input {each.name!r} already", hint)
-        return wires
+                all_inputs += named([value], "argument", number)
+        _check_names(all_inputs)
+        return cls(all_inputs, _output_names(written), all_arguments)
 
     def input_documents(self, around: Surroundings) -> dict[str, dict[str, Any]]:
         """The inputs as in a job file, by name."""
@@ -160,7 +161,7 @@ class Wires:
         """
         from parallelrun_core.storage.supported import absolute_path
 
-        if (name := self._input_name(value)) is not None:
+        if (name := _input_name(self.inputs, value)) is not None:
             return f"${{{{inputs.{name}}}}}"
         if (data := _data_of(value)) is not None:
             if data not in self.outputs:
@@ -168,27 +169,12 @@ class Wires:
                 raise InvalidInput.at(pointer, message, "list it in inputs or outputs")
             return f"${{{{outputs.{self.outputs[data]}}}}}"
         if isinstance(value, Output):
-            return absolute_path(value.path or ".", Path.cwd())
+            return absolute_path(checked_text(value.path or ".", pointer), Path.cwd())
         value = around.value(value)
         if not isinstance(value, str | int | float | Path):
             hint = "text, an int, a float, a path, data, or a PipelineParameter of one of these is"
             raise InvalidInput.at(pointer, f"{type(value).__name__} is no argument", hint)
         return value if isinstance(value, int | float) else checked_text(str(value), pointer)
-
-    def _input_name(self, value: Any) -> str | None:
-        """The name of the input that an argument stands for: itself, or one of the same data, read as it says."""
-        for each in self.inputs:
-            if each.source is value and not isinstance(value, str):
-                return each.name
-        if (data := _data_of(value)) is None:
-            return None
-        needed = (value if isinstance(value, StepDataInput) else data.as_input()).fields()
-        if needed.get("name") in (data.input_name, data.output_name):
-            del needed["name"]  # nobody has asked for it
-        for each in self.inputs:
-            if each.data is data and needed.items() <= {"mode": MOUNT, **each.input.fields()}.items():
-                return each.name
-        return None
 
 
 class WiredStep(ReportsMissing):
@@ -211,14 +197,6 @@ class WiredStep(ReportsMissing):
         """Become the step that writes these outputs, in place of one that was made before."""
         for data in self.wires.outputs:
             data.writer = self
-
-
-def checked_text(text: str, pointer: str) -> str:
-    """Return this text. Raises InvalidInput if data or a parameter are a part of it: nothing puts their value there."""
-    if IN_TEXT in text:
-        hint = "give it by itself, as in arguments=['--out', data]"
-        raise InvalidInput.at(pointer, f"data, or a parameter, became a part of the text {text!r}", hint)
-    return text
 
 
 def checked_step(step: Any, pointer: str = "/steps") -> WiredStep:
@@ -247,11 +225,38 @@ def named(inputs: Iterable[Any], prefix: str, first: int = 0) -> list[NamedInput
 def _as_input(source: Any, pointer: str) -> Input:
     described = source.as_input() if isinstance(source, StepData) else source
     if isinstance(described, str | Path):
-        return Input(path=checked_text(str(described), pointer))
+        described = Input(path=str(described))
     if not isinstance(described, Input):
         hint = "a path, an Input, or what another step writes; a PipelineParameter in a DatasetConsumptionConfig"
         raise InvalidInput.at(pointer, f"{type(described).__name__} is no input", hint)
+    checked_text(str(described.path), pointer)
     return described
+
+
+def _input_name(inputs: Iterable[NamedInput], value: Any) -> str | None:
+    """The name of the input that an argument stands for: itself, or one of the same data, read as it says."""
+    for each in inputs:
+        if each.source is value and not isinstance(value, str):
+            return each.name
+    if (data := _data_of(value)) is None:
+        return None
+    needed = (value if isinstance(value, StepDataInput) else data.as_input()).fields()
+    if needed.get("name") in (data.input_name, data.output_name):
+        del needed["name"]  # nobody has asked for it
+    for each in inputs:
+        if each.data is data and needed.items() <= {"mode": MOUNT, **each.input.fields()}.items():
+            return each.name
+    return None
+
+
+def _check_names(inputs: Iterable[NamedInput]) -> None:
+    """Raise InvalidInput if two different inputs have the same name."""
+    meanings: dict[str, Any] = {}
+    for each in inputs:
+        meaning = (each.data, each.parameter, each.input.fields())
+        if meanings.setdefault(each.name, meaning) != meaning:
+            hint = f"give one of them another name: {'as_input' if each.data else 'as_named_input'}(name)"
+            raise InvalidInput.at(f"/inputs/{each.name}", f"there is an input {each.name!r} already", hint)
 
 
 def _data_of(value: Any) -> StepData | None:
@@ -260,10 +265,10 @@ def _data_of(value: Any) -> StepData | None:
 
 
 def _written(output: Any) -> StepData:
-    if (data := _data_of(output)) is None:
+    if not isinstance(output, StepOutput):
         hint = "a PipelineData or an OutputFileDatasetConfig is one"
         raise InvalidInput.at("/outputs", f"{type(output).__name__} is no output of a step", hint)
-    return data
+    return output if isinstance(output, StepData) else output.data
 
 
 def _output_names(outputs: Iterable[StepData]) -> dict[StepData, str]:

@@ -99,8 +99,10 @@ def test_what_scripts_chain_on_data_is_an_input_of_the_step_that_names_it() -> N
     assert [each.name for each in step.wires.inputs] == ["a", "argument_1", "argument_2", "c", "d", "e", "f", "g"]
     assert [each.name for each in step.wires.reads()] == ["written", "b"]
     assert not step.wires.outputs
-    with pytest.raises(InvalidInput, match="/pipeline_parameters/p: NoneType is no input"):
-        Pipeline(steps=[PythonScriptStep("a.py", inputs=[chained[-1][0]])]).submitted_with({"p": None}).document()
+    pipeline = Pipeline(steps=[PythonScriptStep("a.py", inputs=[chained[-1][0]])])
+    for value, problem in ((None, "NoneType is no input"), (written, "written is the output of a step")):
+        with pytest.raises(InvalidInput, match=f"/pipeline_parameters/p: {problem}"):
+            pipeline.submitted_with({"p": value}).document()
 
 
 def test_steps_of_a_table_follow_each_other() -> None:

@@ -11,6 +11,7 @@ import pytest
 from parallelrun import (
     Environment,
     Input,
+    Output,
     OutputFileDatasetConfig,
     ParallelRunConfig,
     ParallelRunStep,
@@ -119,6 +120,14 @@ def test_outputs_may_have_a_destination_and_no_name() -> None:
     for destination in (object(), (None, "a"), ("", "a"), (), ("store", "a", "b")):
         with pytest.raises(InvalidInput, match="datastore"):
             OutputFileDatasetConfig(destination=destination)
+    for of_a_parameter in (
+        text := f"out/{PipelineParameter('month', 'jan')}",
+        Path(text),
+        ("store", text),
+        (text, "a"),
+    ):
+        with pytest.raises(InvalidInput, match=r"/destination: .*became a part of the text"):
+            OutputFileDatasetConfig(destination=of_a_parameter)
     called = OutputFileDatasetConfig("output_1")
     write = script("one", "--to", stored, called, other)
     read = script("two", "--from", stored.as_input(), other.as_input(), last.as_input())
@@ -199,7 +208,12 @@ def test_settings_of_azure_that_change_nothing_are_accepted() -> None:
     assert data.as_mount("rows").name == "rows"
     assert data.as_download("rows", path_on_compute="/tmp/b", overwrite=True).mode == "download"
     assert data.as_input("rows").as_mount("/tmp/b").mode == "ro_mount"
-    assert OutputFileDatasetConfig("a").read_parquet_files().as_mount().mode is None
+    table = OutputFileDatasetConfig("a").read_parquet_files()
+    assert table.as_mount().mode is None
+    assert table.as_input().as_download().mode == "download"
+    for method in ("as_download", "as_direct", "as_named_input"):
+        with pytest.raises(InvalidInput, match="call as_input"):
+            getattr(table, method)("b")
     prepare = script("a", "--to", data, outputs=[data], version="2", hash_paths=["src"])
     assert prepare.document()["outputs"] == {"a": {"type": "uri_folder"}}
 
@@ -291,14 +305,21 @@ def test_data_without_a_writer_and_steps_without_their_pipeline_are_refused() ->
         script("two", inputs=[data, PipelineData("data")])
     with pytest.raises(InvalidInput, match="an input 'data' already"):
         ParallelRunStep("two", config(), [data.as_download(), data.as_dataset().parse_parquet_files()], "out")
-    for refused in (lambda: script("two", outputs=["a"]), lambda: untyped(ParallelRunStep)("two", config(), ["a"], 5)):
-        with pytest.raises(InvalidInput, match="is no output of a step"):
-            refused()
+    read = OutputFileDatasetConfig("table").read_parquet_files().as_input("x")
+    for output in (5, read):
+        with pytest.raises(InvalidInput, match=r"/outputs: .* is no output of a step"):
+            script("two", outputs=[output])
+        with pytest.raises(InvalidInput, match=r"/output: .* is no output of a step"):
+            untyped(ParallelRunStep)("two", config(), ["a"], output)
     for parameter in (PipelineParameter("a", 1), None):
         with pytest.raises(InvalidInput, match=r"/inputs/0: .* is no input"):
             untyped(script)("two", inputs=[parameter])
     parameter = PipelineParameter("a", Input(path="a"))
-    for argument in (parameter, None, b"a", ["a"], Environment("e"), f"--in={data}", f"--a={parameter}"):
+    with pytest.raises(InvalidInput, match=r"/inputs/0: .*became a part of the text"):
+        script("two", inputs=[Input(path=f"/d/{parameter}")])
+    for argument in (
+        parameter, None, b"a", ["a"], Environment("e"), f"--in={data}", f"--a={parameter}", Output(path=f"{data}"),
+    ):  # fmt: skip
         with pytest.raises(InvalidInput, match="/arguments/1: "):
             script("two", "a", argument)
     with pytest.raises(InvalidInput, match="/inputs/data: a script gets no table"):
