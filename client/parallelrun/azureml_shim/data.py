@@ -260,9 +260,9 @@ class _Tables(ReportsMissing):
                 of them.
         """
         options = {
-            "delimiter": separator,
+            "separator": separator,
             "header": header,
-            "include_path_column": include_path,
+            "include_path": include_path,
             "infer_column_types": infer_column_types,
             "support_multi_line": support_multi_line,
             "empty_as_string": empty_as_string,
@@ -280,7 +280,7 @@ class _Tables(ReportsMissing):
         partition_format: str | None = None,
     ) -> NamedDataset:
         """A dataset of Parquet files."""
-        options = {"include_path_column": include_path}
+        options = {"include_path": include_path}
         steps = read_steps("read_parquet", options, partition_format, set_column_types)
         return NamedDataset(path=_place(path), transformations=steps)
 
@@ -295,7 +295,7 @@ class _Tables(ReportsMissing):
         encoding: str = "utf8",
     ) -> NamedDataset:
         """A dataset of files with a JSON object in each line."""
-        options = {"include_path_column": include_path, "invalid_lines": invalid_lines, "encoding": encoding}
+        options = {"include_path": include_path, "invalid_lines": invalid_lines, "encoding": encoding}
         steps = read_steps("read_json_lines", options, partition_format, set_column_types)
         return NamedDataset(path=_place(path), transformations=steps)
 

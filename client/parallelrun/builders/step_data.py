@@ -109,7 +109,7 @@ class PipelineOutputAbstractDataset(StepDataInput):
         Args:
             create_new_version: no effect: what a step has written is a new version.
         """
-        self.data.asset_name = name
+        self.data.asset_name = _required(name)
         return self
 
 
@@ -139,7 +139,7 @@ class PipelineOutputFileDataset(PipelineOutputAbstractDataset):
         extension = _EXTENSIONS.get(separator) if file_extension == "" else file_extension
         steps = delimited_steps(
             include_path, separator, header, partition_format, set_column_types,
-            file_extension=self._extension(extension), support_multi_line=quoted_line_breaks or None,
+            file_extension=self._extension(extension), quoted_line_breaks=quoted_line_breaks or None,
         )  # fmt: skip
         return PipelineOutputTabularDataset(**{**vars(self), "transformations": steps})
 
@@ -180,7 +180,7 @@ class PipelineData(StepData):
             all outputs are written in place, among those of the step.
 
     Raises:
-        InvalidInput: it is the output of a training, which steps here don't have.
+        InvalidInput: it has no name, or is the output of a training, which steps here don't have.
     """
 
     INSTEAD: ClassVar = {
@@ -205,7 +205,7 @@ class PipelineData(StepData):
         training_output: Any = None,
     ) -> None:
         refuse(_WRITE_IN_PLACE, training_output=training_output)
-        super().__init__(name, type="uri_file" if is_directory is False else "uri_folder")
+        super().__init__(_required(name), type="uri_file" if is_directory is False else "uri_folder")
         self._output_name = output_name or name
 
     @property
@@ -290,7 +290,7 @@ class OutputFileDatasetConfig(StepData):
         Args:
             description, tags: no effect: the version says which job has made it.
         """
-        self.asset_name = name
+        self.asset_name = _required(name)
         return self
 
     def read_delimited_files(  # noqa: PLR0917 - v1 has this order
@@ -370,6 +370,12 @@ def _fit(name: str) -> str:
     """Return a name as inputs and outputs of a job can have it."""
     text = _NOT_IN_NAMES.sub("_", name)
     return f"_{text}" if text[:1].isdecimal() else text
+
+
+def _required(name: object) -> str:
+    if not name or not isinstance(name, str):
+        raise InvalidInput.at("/name", f"a name is required, not {name!r}")
+    return name
 
 
 def _path_of(destination: Any) -> str | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Self
 
 from parallelrun.builders.missing import ReportsMissing
-from parallelrun.builders.parts import Input, refuse, several, without_none
+from parallelrun.builders.parts import Input, several, without_none
 from parallelrun.errors import InvalidInput
 
 BY_PATH: Final = "extract_columns_from_partition_format"
@@ -15,7 +15,10 @@ IN_TEXT: Final = "$AZUREML_DATAREFERENCE_"
 """How data and parameters begin that were made text, as data in v1; no worker replaces it."""
 MOUNT: Final = "ro_mount"
 """The mode of an input that names none: it is read where it is."""
-_V1_POINTERS: Final = {"/delimiter": "/separator", "/include_path_column": "/include_path"}
+_OF_V1: Final = {
+    "separator": "delimiter", "include_path": "include_path_column", "quoted_line_breaks": "support_multi_line",
+}  # fmt: skip
+"""Options of read steps by their names in v1, where these are others."""
 _HEADERS: Final = {True: "all_files_same_headers", False: "no_header"}
 _AS_STEP: Final = "an Input with transformations: [{filter: …}] has it, see docs/tables.md"
 _READ_FIRST: Final = "tables come of methods from_…, parse_… and read_…, such as Dataset.Tabular.from_parquet_files"
@@ -150,7 +153,8 @@ def read_steps(step: str, options: dict[str, Any], partition_format: str | None,
 
     Args:
         step: the name of the read step (docs/tables.md).
-        options: its options; those that are None are left out. A `header` may be True or False, as in v1.
+        options: its options, by their names here or in v1; those that are None are left out. A `header` may be True or
+            False, as in v1.
         partition_format: that of the files' paths, of which columns are made, or None; they need no column of paths.
 
     Raises:
@@ -159,9 +163,10 @@ def read_steps(step: str, options: dict[str, Any], partition_format: str | None,
     from parallelrun_core.mltable import formats
     from parallelrun_core.problems import At, Problems
 
-    hint = "an Input with transformations: [{convert_column_types: …}] has them (docs/tables.md)"
-    refuse(hint, set_column_types=column_types)
-    set_options = without_none(options)
+    if column_types:
+        hint = "an Input with transformations: [{convert_column_types: …}] has them (docs/tables.md)"
+        raise InvalidInput.at("/set_column_types", "column types are a step of their own", hint)
+    set_options = without_none({_OF_V1.get(name, name): value for name, value in options.items()})
     if isinstance(header := set_options.get("header"), bool):
         set_options["header"] = _HEADERS[header]
     by_path = steps_by_path(partition_format)
@@ -170,10 +175,8 @@ def read_steps(step: str, options: dict[str, Any], partition_format: str | None,
         by_path.append({"drop_columns": "Path"})
     problems = Problems()
     formats.read_steps()[step].parse(set_options, At("", problems))
-    problems.problems[:] = [
-        replace(each, pointer=_V1_POINTERS.get(each.pointer, each.pointer)) for each in problems.problems
-    ]
-    problems.check()
+    pointers = {f"/{_OF_V1[name]}": f"/{name}" for name in options if name in _OF_V1}
+    Problems([replace(each, pointer=pointers.get(each.pointer, each.pointer)) for each in problems.problems]).check()
     return [{step: set_options} if set_options else step, *by_path]
 
 
@@ -183,12 +186,12 @@ def delimited_steps(
     """Return `read_steps` of delimited text for arguments of v1 that converts no values, unlike `from_delimited_files`.
 
     Args:
-        options: others of `read_delimited`.
+        options: others of `read_delimited`, by their names here or in v1.
     """
     options |= {
         "infer_column_types": False,
-        "include_path_column": include_path or None,
-        "delimiter": None if separator == "," else separator,
+        "include_path": include_path or None,
+        "separator": None if separator == "," else separator,
         "header": None if header is True else header,
     }
     return read_steps("read_delimited", options, partition_format, column_types)
@@ -198,5 +201,5 @@ def parquet_steps(
     include_path: bool, partition_format: str | None, column_types: Any, file_extension: str | None = None
 ) -> list[Any]:
     """Return `read_steps` of Parquet files for arguments of v1; those that have their default are left out."""
-    options = {"include_path_column": include_path or None, "file_extension": file_extension}
+    options = {"include_path": include_path or None, "file_extension": file_extension}
     return read_steps("read_parquet", options, partition_format, column_types)

@@ -234,7 +234,7 @@ def test_what_a_dataset_is_told_has_its_effect_or_is_refused(tmp_path: Path) -> 
     done = run_script(tmp_path, DATASETS)
     assert done.returncode == 0, done.stderr
     types, header, unknown, member, frame, upload, directory, share = done.stdout.splitlines()
-    assert types.startswith("InvalidInput /set_column_types: it has no counterpart")
+    assert types.startswith("InvalidInput /set_column_types: column types are a step of their own (an Input with")
     assert header.startswith("InvalidInput /header: 2 is not known (one of all_files_same_headers")
     assert unknown.startswith("TypeError")
     assert member.startswith("AttributeError ParallelRun has no NamedDataset.to_spark_dataframe (see docs/")

@@ -117,6 +117,10 @@ def test_outputs_may_have_a_destination_and_no_name() -> None:
     stored, other, last = (OutputFileDatasetConfig(destination=each) for each in destinations)
     with pytest.raises(InvalidInput, match="/name: tuple is no name"):
         untyped(OutputFileDatasetConfig)(("store", "a"))
+    for unnamed in (untyped(PipelineData), stored.register_on_complete, PipelineData("a").as_dataset().register):
+        for name in (None, ""):
+            with pytest.raises(InvalidInput, match="/name: a name is required"):
+                untyped(unnamed)(name)
     for destination in (object(), (None, "a"), ("", "a"), (), ("store", "a", "b")):
         with pytest.raises(InvalidInput, match="datastore"):
             OutputFileDatasetConfig(destination=destination)
@@ -246,6 +250,9 @@ def test_tables_are_read_with_the_words_of_azure() -> None:
             assert (list(frame.columns), values(frame)) == (["zip", "store"], [(zip_code, "north")])
     one_file = PipelineData("table", is_directory=False).as_dataset()
     assert one_file.parse_parquet_files().transformations == ["read_parquet"]
+    for option in ({"quoted_line_breaks": 2}, {"separator": 5}, {"include_path": 2}):
+        with pytest.raises(InvalidInput, match=f"^/{next(iter(option))}: "):
+            untyped(files.parse_delimited_files)(**option)
     for refused in (lambda: files.take(2), lambda: rows.take(-1), lambda: untyped(rows.keep_columns)({"a"})):
         with pytest.raises(InvalidInput):
             refused()
