@@ -84,25 +84,26 @@ class DatasetInput(Input, ReportsMissing):
         Args:
             validate: no effect: names that no column has are ignored.
         """
-        return self._followed_by("keep_columns", columns if isinstance(columns, str) else several(columns, "/columns"))
+        return self._followed_by("keep_columns", _names(columns), "/columns")
 
     def drop_columns(self, columns: str | Sequence[str]) -> Self:
         """Return this table without these columns."""
-        return self._followed_by("drop_columns", columns if isinstance(columns, str) else several(columns, "/columns"))
+        return self._followed_by("drop_columns", _names(columns), "/columns")
 
     def take(self, count: int) -> Self:
         """Return the first rows of this table."""
-        return self._followed_by("take", count)
+        return self._followed_by("take", count, "/count")
 
     def skip(self, count: int) -> Self:
         """Return this table without its first rows."""
-        return self._followed_by("skip", count)
+        return self._followed_by("skip", count, "/count")
 
     def take_sample(self, probability: float, seed: int | None = None) -> Self:
         """Return a part of the rows of this table, each with this probability from 0 to 1."""
         return self._followed_by("take_random_sample", without_none({"probability": probability, "seed": seed}))
 
-    def _followed_by(self, step: str, options: Any) -> Self:
+    def _followed_by(self, step: str, options: Any, pointer: str = "") -> Self:
+        """This table with another step; `pointer` is that of the argument which are the options, for errors."""
         from parallelrun_core.mltable.steps import parse_steps
         from parallelrun_core.problems import At, Problems
 
@@ -113,9 +114,14 @@ class DatasetInput(Input, ReportsMissing):
             raise InvalidInput.at("", "only a table has columns and rows, and these are files", _READ_FIRST)
         steps = [*(self.transformations or []), {step: options}]
         problems = Problems()
-        parse_steps(steps, At("/transformations", problems))
-        problems.check()
+        parse_steps(steps, At("", problems))
+        of_step = f"/{len(steps) - 1}/{step}"
+        Problems([replace(each, pointer=each.pointer.replace(of_step, pointer)) for each in problems.problems]).check()
         return replace(self, transformations=steps)
+
+
+def _names(columns: str | Sequence[str]) -> str | list[str]:
+    return columns if isinstance(columns, str) else several(columns, "/columns")
 
 
 def checked_text(text: str, pointer: str) -> str:

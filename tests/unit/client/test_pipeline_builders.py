@@ -253,7 +253,10 @@ def test_tables_are_read_with_the_words_of_azure() -> None:
     for option in ({"quoted_line_breaks": 2}, {"separator": 5}, {"include_path": 2}):
         with pytest.raises(InvalidInput, match=f"^/{next(iter(option))}: "):
             untyped(files.parse_delimited_files)(**option)
-    for refused in (lambda: files.take(2), lambda: rows.take(-1), lambda: untyped(rows.keep_columns)({"a"})):
+    for method, argument, value in (("take", "count", -1), ("take_sample", "probability", 3)):
+        with pytest.raises(InvalidInput, match=f"^/{argument}: "):
+            getattr(rows, method)(value)
+    for refused in (lambda: files.take(2), lambda: untyped(rows.keep_columns)({"a"})):
         with pytest.raises(InvalidInput):
             refused()
 
