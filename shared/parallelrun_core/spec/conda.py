@@ -45,6 +45,7 @@ OLDEST_MINOR: Final = 8
 """The workers need Python 3.8 or newer."""
 _PYTHON: Final = re.compile(r"[0-9]+(\.[0-9]+){0,2}")
 _NAMES_SHOWN: Final = 5
+_OF_CUDA: Final = ("cuda", "cudnn", "cutensor", "nccl")
 
 
 def python_of(conda: Mapping[str, Any]) -> str:
@@ -112,6 +113,7 @@ def requirements_of(conda: Mapping[str, Any]) -> list[str]:
             case {"pip": list() as requirements} if len(entry) == 1:
                 lines += (parse_requirement(line).text for line in requirement_lines(requirements))
             case _:
+                check_no_user(str(entry))
                 raise ValueError(f"{entry!r} is neither a package nor a list of requirements for pip")
     return lines
 
@@ -163,7 +165,7 @@ class _CondaPackage:
     """A package of conda as an entry asks for it."""
 
     text: str
-    """The entry without its channel, whose URL may have a token in it."""
+    """The entry without URLs: that of a channel may have a token in it."""
     name: str
     version: str
     """Comparisons with commas between them; empty if any version will do."""
@@ -184,13 +186,17 @@ def _read_entry(entry: str) -> _CondaPackage:
     pairs = re.findall(_PAIR, match["brackets"] or "") if match else []
     if match is None or {key for key, _ in pairs} - _BRACKET_KEYS:
         hint = "write it as in numpy>=1.26,<2, and what only pip reads, as a URL or extras, under pip:"
-        raise ValueError(f"{text[:_MAX_LENGTH]!r} is not a package of conda that can be read; {hint}")
+        raise ValueError(f"{_without_urls(text[:_MAX_LENGTH])!r} is not a package of conda that can be read; {hint}")
     version = match["version"] or ""
     if match["build"] and version.startswith("=") and not version.startswith("==") and "," not in version:
         version = f"={version}"  # with a build, it is this version and none that begins so
     brackets: dict[str, str] = {key: value.strip("'\"") for key, value in pairs}
     has_build = bool(match["build"]) or "build" in brackets
-    return _CondaPackage(text, match["name"].lower(), brackets.get("version", version), has_build)
+    return _CondaPackage(_without_urls(text), match["name"].lower(), brackets.get("version", version), has_build)
+
+
+def _without_urls(text: str) -> str:
+    return re.sub(r"://[^\s'\"\]]*", "://…", text)
 
 
 def _why_refused(only_conda: Sequence[_CondaPackage]) -> str:
@@ -206,6 +212,8 @@ def _why_refused(only_conda: Sequence[_CondaPackage]) -> str:
             "write the file with `conda env export --from-history`, without what conda itself has added, and copy the "
             f"part pip: into it; {advice}"
         )
+    if any(package.name.startswith(_OF_CUDA) for package in only_conda):
+        advice = f"PyPI's PyTorch and TensorFlow bring a CUDA of their own, so leave out what is of it; {advice}"
     return f"{subject} not on PyPI; the environment is built with packages from there only: {advice}"
 
 
@@ -278,12 +286,21 @@ def _comparison(part: str, package: _CondaPackage, is_finer: bool) -> str:
     if version[-1].isalpha() and not version.endswith("dev"):  # to PyPI, 2023c is a candidate for a release 2023
         raise ValueError(f"{package.text!r}: PyPI numbers its releases otherwise than {version!r}; write its number")
     is_number = version.replace(".", "").isdigit()  # pip knows no prefixes such as 2.0a0
-    if is_finer and is_number and not star and sign in ("", "==", "!=", "<=", ">"):
-        *head, last = version.split(".") + ["0"] * (2 - version.count("."))  # the release of conda has three parts
-        if sign in ("<=", ">"):
-            return f"{'<' if sign == '<=' else '>='}{'.'.join([*head, str(int(last) + 1)])}"
-        version = ".".join([*head, last])
+    if is_finer and is_number:
+        return _finer(sign, version, bool(star))
     if sign and sign[0] in "<>~":
         return sign + version
-    is_prefix = star or (is_number and (is_finer or sign == "="))
+    is_prefix = star or (is_number and sign == "=")
     return f"{'!=' if sign == '!=' else '=='}{version}{'.*' if is_prefix else ''}"
+
+
+def _finer(sign: str, version: str, is_prefix: bool) -> str:
+    """A comparison with a release of three parts of conda, as one with those of four parts that PyPI has for it."""
+    *head, last = version.split(".") + ["0"] * (2 - version.count("."))
+    match sign:
+        case "<=" | ">":
+            return f"{'<' if sign == '<=' else '>='}{'.'.join([*head, str(int(last) + 1)])}"
+        case ">=" | "<" | "~=":
+            return sign + version
+    begin = version if is_prefix or sign == "=" else ".".join([*head, last])
+    return f"{'!=' if sign == '!=' else '=='}{begin}.*"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _COMMENT: Final = re.compile(r"(?<!\S)#.*")
 _BEFORE_HASH: Final = re.compile(r"(?<!\s)\s+--hash[= ]\s*")
-_WORD_OF_MARKER: Final = r"[A-Za-z0-9._+~:/()][A-Za-z0-9._+*~:/()-]*"
+_WORD_OF_MARKER: Final = r"[A-Za-z0-9._+~:/()][A-Za-z0-9._+*~:/(),-]*"
 _MARKER: Final = re.compile(rf'(?:[a-z_<>=!~() ]|"(?:{_WORD_OF_MARKER}(?: {_WORD_OF_MARKER})*)?")*')
 """Names and operators, and quoted values, in the spelling of `packaging`."""
 _DIGEST: Final = re.compile(r"(?:sha256[:=][0-9a-f]{64}|sha384[:=][0-9a-f]{96}|sha512[:=][0-9a-f]{128})")
@@ -31,10 +31,11 @@ _HOST: Final = re.compile(rf"(?=.{{1,253}}(?::|$)){_NAME.pattern}(?:\.{_NAME.pat
 _PATH: Final = re.compile(r"(?:/[A-Za-z0-9._~%+@=,!&-]*)*")
 _QUERY: Final = re.compile(r"[A-Za-z0-9._~%+@=,!&/-]*")
 _SUBFOLDER: Final = re.compile(r"[A-Za-z0-9._-]+(?:/[A-Za-z0-9._-]+)*")
+_EGG: Final = re.compile(r"[A-Za-z0-9._-]+(?:\[[A-Za-z0-9._,-]*\])?")
 _GIT: Final = "git+"
 _URL: Final = re.compile(r"https://([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#.*)?")
-_USER: Final = re.compile(r"://[^/\s]*@|://[^/\s:]*:(?!\d+/)[^\s@]{0,200}@")
-"""Of a URL, and its password, which may have a slash in it, as no port has."""
+_USER: Final = re.compile(r"://[^/\s]*@|://[^/\s:]*:(?!\d+/[^\s@]{0,200}@[0-9a-f]{40}(?!\w))[^\s@]{0,200}@")
+"""Of a URL, and its password, which may have a slash in it: a port has one too, before a repository and its commit."""
 _ESCAPED: Final = re.compile(r"%(?:2[ef5]|5c|00)", re.IGNORECASE)
 """What leads elsewhere once it is read: dots, slashes, and what is escaped twice."""
 _OPTION: Final = re.compile(r"(--[a-z0-9-]+|-[a-z])[\s=]*(.*)", re.DOTALL)
@@ -143,7 +144,7 @@ def _plain(line: object) -> str:
         ValueError: it is no text, or has a character that no requirement has.
     """
     if not isinstance(line, str):
-        raise ValueError(f"{line!r} is not a requirement")
+        raise ValueError(f"a requirement is a text, and not of type {type(line).__name__}")
     check_no_user(line)
     if len(line) > _MAX_LENGTH:
         raise ValueError(f"{line[:80]!r}… is not a requirement: it has more than {_MAX_LENGTH:,} characters")
@@ -198,7 +199,7 @@ def _named(text: str) -> str:
         return text
     url, _, marker = text.partition(" ;")
     path, _, fragment = url.partition("#")
-    egg = re.search(r"(?:^|&)egg=([A-Za-z0-9._-]+)", fragment)
+    egg = re.search(rf"(?:^|&)egg=({_EGG.pattern})(?:&|$)", fragment)
     name = egg[1] if egg else ""
     if not name and url.startswith("https:"):
         from packaging.utils import parse_sdist_filename, parse_wheel_filename
@@ -264,22 +265,26 @@ def _package_url(url: str, digests: list[str]) -> str:
     if not url.startswith(("https:", f"{_GIT}https:")):
         is_file = url.startswith(("file:", "/", "."))
         raise ValueError(f"{url!r}: {_NO_FILES if is_file else 'only https and git+https are read on nodes'}")
-    fragment = dict(pair.partition("=")[::2] for pair in url.partition("#")[2].split("&"))
+    fragment = dict(pair.partition("=")[::2] for pair in url.partition("#")[2].split("&") if pair)
+    below = fragment.pop("subdirectory", "")
+    if below and (not _SUBFOLDER.fullmatch(below) or ".." in below.split("/")):
+        raise ValueError(f"{below!r} is not a folder below the files of a package")
+    egg = fragment.pop("egg", "")
+    if not all(key.startswith("sha") for key in fragment) or (egg and not _EGG.fullmatch(egg)):
+        raise ValueError(f"{url!r}: only a hash, egg=NAME[EXTRAS] and subdirectory=PATH are read behind #")
     if url.startswith(_GIT):
         if digests:
             raise ValueError(f"{url!r} names a commit, and so has no hash")
         plain = _https(url.removeprefix(_GIT).partition("#")[0])
         repository, _, commit = plain.rpartition("@")
-        if not repository or not _COMMIT.fullmatch(commit):
+        if not repository or "?" in plain or not _COMMIT.fullmatch(commit):  # installers read it in the path alone
             raise ValueError(f"{url!r} must name a commit by its 40 digits, as in git+https://HOST/PATH@COMMIT")
-        below = fragment.get("subdirectory", "")
-        if below and (not _SUBFOLDER.fullmatch(below) or ".." in below.split("/")):
-            raise ValueError(f"{below!r} is not a folder below a repository")
         return f"{_GIT}{plain}" + (f"#subdirectory={below}" if below else "")
     in_url = (_digest(f"{name}:{value}") for name, value in fragment.items() if name.startswith("sha"))
     if len(hashes := {*in_url, *digests}) != 1:
         raise ValueError(f"{url!r} must name one hash of the file, as in https://HOST/PATH#sha256=…")
-    return f"{_https(url.partition('#')[0])}#{hashes.pop().replace(':', '=', 1)}"
+    plain = _https(url.partition("#")[0])
+    return f"{plain}#{hashes.pop().replace(':', '=', 1)}" + (f"&subdirectory={below}" if below else "")
 
 
 def _written(requirement: Requirement, url: str, digests: list[str]) -> str:

@@ -144,7 +144,7 @@ def test_an_input_that_can_never_be_read_fails_the_job_by_its_name(
     job, open_file = led(1), os.open
 
     def bad_sector(path: Any, *how: Any, **more: Any) -> int:
-        if path == os.fsencode(job.root / "inputs"):
+        if path == str(job.root / "inputs"):
             raise OSError(errno.EIO, os.strerror(errno.EIO), os.fsdecode(path))
         return open_file(path, *how, **more)
 

@@ -20,7 +20,7 @@ _OTHER_FILES = ("-r {home}", "-c {home}", "-e {home}", "--requirement={home}", "
                 "--editable {home}", "x --config-settings={home}", "x --global-option=x", "--find-links {home}",
                 "--index-url file://{home}", "-f {home}", "--index-url http://10.0.0.1/simple")  # fmt: skip
 _URLS = ("x @ git+ssh://h/x", "git+file://{home}", "x @ git+https://h/x", "x @ git+https://h/x@main", "hg+https://h/x@1",
-         "x @ http://h/x-1-py3-none-any.whl#sha256={hash}", "x @ https://h/x-1-py3-none-any.whl",
+         "x @ git+https://h/x?y=@{commit}", "x @ http://h/x-1-py3-none-any.whl#sha256={hash}", "x @ https://h/x-1-py3-none-any.whl",
          "x @ git+https://h/x@{commit}#subdirectory=../../y", "x @ https://u:p@h/x.whl#sha256={hash}")  # fmt: skip
 
 _SECRET = "UV_INDEX_INNER_PASSWORD"
