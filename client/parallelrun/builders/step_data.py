@@ -163,7 +163,7 @@ class PipelineOutputFileDataset(PipelineOutputAbstractDataset):
 
     def _extension(self, file_extension: str | None) -> str | None:
         """Return the extension of the files to read; a file that a step writes is read whatever its name."""
-        return file_extension or None if self.data.type == "uri_folder" else None
+        return (file_extension or None) if self.data.type == "uri_folder" else None
 
 
 class PipelineOutputTabularDataset(PipelineOutputAbstractDataset):
@@ -174,7 +174,8 @@ class PipelineData(StepData):
     """v1's `PipelineData`: an output of the step that has it in `outputs` or as `output`, an input of all others.
 
     Args:
-        name: of the data and of the inputs that read them, and of the output unless `output_name` is given.
+        name: of the data and of the inputs that read them, and of the output unless `output_name` is given, which also
+            names the inputs that read as_dataset().
         is_directory: False: it is a file.
         datastore, output_mode, output_path_on_compute, output_overwrite, data_type, pipeline_output_name: no effect, as
             all outputs are written in place, among those of the step.
@@ -391,7 +392,7 @@ def _path_of(destination: Any) -> str | None:
 
     datastore, path = (*destination, None)[:2]
     datastore_name = getattr(datastore, "name", datastore)
-    if not datastore_name or not isinstance(datastore_name, str):
+    if not datastore_name or not isinstance(datastore_name, str) or isinstance(datastore, PathLike | StepData):
         message = f"a datastore or its name comes first, and no {type(datastore).__name__}"
         raise InvalidInput.at("/destination", message, hint)
     path_in_it = str(path or f"{_RUN_ID}/{_OUTPUT_NAME}").strip("/")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from parallelrun.builders.missing import ReportsMissing
 from parallelrun.builders.parts import Input, Output
@@ -91,6 +91,9 @@ class NamedInput(NamedTuple):
         return replace(value, name=self.input.name, mode=self.input.mode).fields()
 
 
+_STEPS: Final = "transformations"
+
+
 @dataclass(frozen=True, slots=True)
 class Wires:
     """The data that a step reads and writes, by name."""
@@ -122,7 +125,7 @@ class Wires:
             if isinstance(value, OutputFileDatasetConfig | OutputTabularDatasetConfig):
                 written[_written(value)] = None
             elif isinstance(value, Input):
-                all_inputs += named([value], "argument", number)
+                all_inputs += named([value], "argument", number, all_inputs)
         _check_names(all_inputs)
         return cls(all_inputs, _output_names(written), all_arguments)
 
@@ -207,19 +210,29 @@ def checked_step(step: Any, pointer: str = "/steps") -> WiredStep:
     return step
 
 
-def named(inputs: Iterable[Any], prefix: str, first: int = 0) -> list[NamedInput]:
-    """Return each input with its name; one that has none gets this prefix and its number.
+def named(inputs: Iterable[Any], prefix: str, first: int = 0, others: Iterable[NamedInput] = ()) -> list[NamedInput]:
+    """Return each input with its name; one that has none gets this prefix and its number, or the next that is free.
+
+    Args:
+        first: the number of the first input.
+        others: inputs of the same step, which have names already.
 
     Raises:
         InvalidInput: one is no input.
     """
-    named_inputs = []
-    for number, source in enumerate(inputs, first):
-        described = _as_input(source, f"/{prefix}s/{number}")
-        data = _data_of(described)
-        name = described.name or (data.input_name if data else "") or f"{prefix}_{number}"
-        named_inputs.append(NamedInput(source, replace(described, name=name)))
-    return named_inputs
+    sources = list(inputs)
+    described = [_as_input(source, f"/{prefix}s/{number}") for number, source in enumerate(sources, first)]
+    names = [each.name or (data.input_name if (data := _data_of(each)) else "") for each in described]
+    names_in_use = {*names, *(each.name for each in others)}
+    for place, name in enumerate(names):
+        if not name:
+            numbered = (f"{prefix}_{number}" for number in count(first + place))
+            names[place] = next(free for free in numbered if free not in names_in_use)
+            names_in_use.add(names[place])
+    return [
+        NamedInput(source, replace(each, name=name))
+        for source, each, name in zip(sources, described, names, strict=True)
+    ]
 
 
 def _as_input(source: Any, pointer: str) -> Input:
@@ -234,26 +247,33 @@ def _as_input(source: Any, pointer: str) -> Input:
 
 
 def _input_name(inputs: Iterable[NamedInput], value: Any) -> str | None:
-    """The name of the input that an argument stands for: itself, or one of the same data, read as it says."""
+    """The name of the input that an argument stands for: itself, or one of the same data, read as it says.
+
+    Of several of these it is the one that has its name, or else one that is read in the same steps.
+    """
     for each in inputs:
         if each.source is value and not isinstance(value, str):
             return each.name
     if (data := _data_of(value)) is None:
         return None
     needed = (value if isinstance(value, StepDataInput) else data.as_input()).fields()
-    if needed.get("name") in (data.input_name, data.output_name):
-        del needed["name"]  # nobody has asked for it
-    for each in inputs:
-        if each.data is data and needed.items() <= {"mode": MOUNT, **each.input.fields()}.items():
-            return each.name
-    return None
+    name = needed.pop("name", None)
+    is_asked_for = name not in (data.input_name, data.output_name)
+    of_it = [each for each in inputs if each.data is data and needed.items() <= _fields(each).items()]
+    names = [each.name for each in of_it if _fields(each).get(_STEPS) == needed.get(_STEPS)]
+    names += [each.name for each in of_it]  # as a table, and so in the same files
+    return name if name in names else None if is_asked_for or not names else names[0]
+
+
+def _fields(named_input: NamedInput) -> dict[str, Any]:
+    return {"mode": MOUNT, **named_input.input.fields()}
 
 
 def _check_names(inputs: Iterable[NamedInput]) -> None:
     """Raise InvalidInput if two different inputs have the same name."""
     meanings: dict[str, Any] = {}
     for each in inputs:
-        meaning = (each.data, each.parameter, each.input.fields())
+        meaning = (each.data, each.parameter, _fields(each))
         if meanings.setdefault(each.name, meaning) != meaning:
             hint = f"give one of them another name: {'as_input' if each.data else 'as_named_input'}(name)"
             raise InvalidInput.at(f"/inputs/{each.name}", f"there is an input {each.name!r} already", hint)

@@ -112,6 +112,20 @@ def test_names_are_made_fit_and_kept_apart() -> None:
     assert list(spec.steps) == ["a_b_", "a_b__2", "A_b__3"]
 
 
+def test_arguments_stand_for_the_input_of_their_name_or_steps() -> None:
+    data = PipelineData("rows")
+    writes = script("w", outputs=[data])
+    files, table = data.as_input("files"), data.as_dataset().parse_parquet_files().as_named_input("table")
+    by_name = script("c", data.as_input("rows"), inputs=[data.as_download("copied"), data.as_mount("rows")])
+    by_steps = ParallelRunStep("score", config(), inputs=[table], output="/o", side_inputs=[files], arguments=["--x", data])
+    unnamed = script("e", Input(path="/a"), inputs=[Input(path="/b", name="argument_0"), "/c"])
+    spec = spec_of(Pipeline(steps=[writes, by_name, by_steps, unnamed]))
+
+    assert "${{inputs.rows}}" in spec.steps["c"].job["command"]
+    assert spec.steps["score"].job["program_arguments"] == "--x '${{inputs.files}}'"
+    assert [*spec.steps["e"].job["inputs"]] == ["argument_0", "input_1", "argument_1"]
+
+
 def test_outputs_may_have_a_destination_and_no_name() -> None:
     destinations: list[Any] = [("store", "{run-id}/{output-name}"), ("store",), ("store", None)]
     stored, other, last = (OutputFileDatasetConfig(destination=each) for each in destinations)
@@ -121,7 +135,7 @@ def test_outputs_may_have_a_destination_and_no_name() -> None:
         for name in (None, ""):
             with pytest.raises(InvalidInput, match="/name: a name is required"):
                 untyped(unnamed)(name)
-    for destination in (object(), (None, "a"), ("", "a"), (), ("store", "a", "b")):
+    for destination in (object(), (None, "a"), ("", "a"), (), ("store", "a", "b"), (Path("/m"), "a")):
         with pytest.raises(InvalidInput, match="datastore"):
             OutputFileDatasetConfig(destination=destination)
     for of_a_parameter in (
