@@ -42,12 +42,13 @@ def pypi_names(table: dict[str, dict[str, str]], packages: Mapping[str, Sequence
     names: dict[str, str] = {}
     for conda_name, on_pypi in sorted(by_conda_name.items()):
         is_the_same = re.sub(r"[-_.]+", "-", conda_name) in on_pypi
-        if is_the_same and any(fnmatchcase(conda_name, form) for form in packages["only_conda"]):
+        is_refused = any(fnmatchcase(conda_name, form) for form in packages["only_conda"])
+        if is_the_same and is_refused:
             names[conda_name] = conda_name
         elif not is_the_same and len(on_pypi) == 1 and conda_name not in packages["not_from_table"]:
             [names[conda_name]] = on_pypi
-        elif len(on_pypi) > 1 and not is_the_same and conda_name not in packages["pypi_names"]:
-            raise SystemExit(f"{conda_name} is one of {sorted(on_pypi)}: say which in pypi_names")
+        elif len(on_pypi) > 1 and not is_the_same and not is_refused and conda_name not in packages["pypi_names"]:
+            raise SystemExit(f"{conda_name} is one of {sorted(on_pypi)}: say which in pypi_names, or refuse it")
     return names
 
 

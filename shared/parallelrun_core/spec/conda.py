@@ -29,7 +29,7 @@ _PART: Final = r"(?:[=<>!~]+\s*+)?[^\s=<>!~,|\[\]][^\s=<>~,|\[\]]*+"
 _PAIR: Final = r"""(\w++)\s*+=\s*+('[^']*+'|"[^"]*+"|[^\s,'"\[\]]++)\s*+"""
 """As in `build='py311*'`."""
 _ENTRY: Final = re.compile(rf"""
-    (?P<name>\w[\w.-]*+)(?<=\w)(?<!\.conda)(?<!\.bz2)              # ends like a word, and not like a file of conda's
+    (?P<name>\w[\w.-]*+)(?<=[^\W_])(?<!\.conda)(?<!\.bz2)          # ends like a word, and not like a file of conda's
     (?:(?=[\s=<>!~])\s*+                                           # a blank or a sign, or it would be part of the name
        (?P<version>{_PART}(?:\s*+[,|]\s*+{_PART})*+)
        (?:(?:\s*+=\s*+|\s++)(?P<build>[^\s=<>!~,\[\]]++))?)?
@@ -110,8 +110,8 @@ def requirements_of(conda: Mapping[str, Any]) -> list[str]:
                 name = tables.pypi_names.get(entry.name, entry.name)
                 specifier = _specifier(entry, is_finer=name in tables.finer_on_pypi)
                 lines.append(parse_requirement(name + specifier).text)
-            case {"pip": list() as requirements} if len(entry) == 1:
-                lines += (parse_requirement(line).text for line in requirement_lines(requirements))
+            case {"pip": list() | None as requirements} if len(entry) == 1:
+                lines += (parse_requirement(line).text for line in requirement_lines(requirements or ()))
             case _:
                 check_no_user(str(entry))
                 raise ValueError(f"{entry!r} is neither a package nor a list of requirements for pip")
@@ -154,7 +154,9 @@ def _entries(conda: Mapping[str, Any]) -> list[Any]:
     for key in sorted(conda.keys() - _KEYS, key=str):
         hint = "write them as environment_variables of the job" if key == "variables" else did_you_mean(key, _KEYS)
         raise ValueError(f"{key!r} of a conda environment has no effect here; {hint or 'remove it'}")
-    dependencies = conda.get("dependencies") or []
+    dependencies = conda.get("dependencies")
+    if dependencies is None:
+        return []
     if not isinstance(dependencies, list):
         raise ValueError("dependencies must be a list")
     return dependencies
@@ -206,11 +208,11 @@ def _why_refused(only_conda: Sequence[_CondaPackage]) -> str:
     if others > 0:
         names += f" and {others} more"
     subject = f"the conda package {names} is" if len(only_conda) == 1 else f"the conda packages {names} are"
-    advice = "if one of PyPI's does the same, put it under pip:"
+    advice = "list what does the same on PyPI under pip, and have programs in the image of the nodes"
     if others > 0 or any(package.name.startswith("_") or package.has_build for package in only_conda):
         advice = (
             "write the file with `conda env export --from-history`, without what conda itself has added, and copy the "
-            f"part pip: into it; {advice}"
+            f"part pip into it; {advice}"
         )
     if any(package.name.startswith(_OF_CUDA) for package in only_conda):
         advice = f"PyPI's PyTorch and TensorFlow bring a CUDA of their own, so leave out what is of it; {advice}"

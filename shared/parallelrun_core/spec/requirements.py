@@ -61,7 +61,7 @@ class ParsedRequirement:
     url: str = ""
     """The URL of the package itself, when the requirement has one."""
     is_locked: bool = False
-    """Its content is known by a hash."""
+    """Its content is known by a hash of its file; that of a commit is none."""
 
 
 def parse_requirement(line: object) -> ParsedRequirement:
@@ -94,7 +94,7 @@ def parse_requirement(line: object) -> ParsedRequirement:
 
 
 def requirement_lines(lines: Iterable[object]) -> Iterator[object]:
-    """Lines of a requirements file, each with those in which it goes on, behind a backslash, and without comments."""
+    """Lines of a requirements file, but comments and blank ones; one that ends with a backslash goes on in the next."""
     begun = ""
     for line in lines:
         if not isinstance(line, str):
@@ -103,7 +103,7 @@ def requirement_lines(lines: Iterable[object]) -> Iterator[object]:
         text = _COMMENT.sub("", line).rstrip()
         if text.endswith("\\"):
             begun += text[:-1] + " "
-        elif begun or text or not line.strip():
+        elif begun or text:
             yield begun + text
             begun = ""
     if begun:
@@ -172,7 +172,8 @@ def check_no_user(text: str) -> None:
 
 
 def _why_no_option(text: str) -> str:
-    option, value = found.groups() if (found := _OPTION.match(text)) else ("", "")
+    match = _OPTION.match(text)
+    option, value = match.groups() if match else ("", "")
     if option in INDEX_OPTIONS:
         return "this option has a line of its own, with one URL (--pre: with nothing)"
     if option in ("-e", "--editable"):
@@ -271,7 +272,7 @@ def _package_url(url: str, digests: list[str]) -> str:
         raise ValueError(f"{below!r} is not a folder below the files of a package")
     egg = fragment.pop("egg", "")
     if not all(key.startswith("sha") for key in fragment) or (egg and not _EGG.fullmatch(egg)):
-        raise ValueError(f"{url!r}: only a hash, egg=NAME[EXTRAS] and subdirectory=PATH are read behind #")
+        raise ValueError(f"{url!r}: only a hash of SHA-2, egg=NAME[EXTRAS] and subdirectory=PATH are read behind #")
     if url.startswith(_GIT):
         if digests:
             raise ValueError(f"{url!r} names a commit, and so has no hash")

@@ -117,7 +117,9 @@ def test_arguments_stand_for_the_input_of_their_name_or_steps() -> None:
     writes = script("w", outputs=[data])
     files, table = data.as_input("files"), data.as_dataset().parse_parquet_files().as_named_input("table")
     by_name = script("c", data.as_input("rows"), inputs=[data.as_download("copied"), data.as_mount("rows")])
-    by_steps = ParallelRunStep("score", config(), inputs=[table], output="/o", side_inputs=[files], arguments=["--x", data])
+    by_steps = ParallelRunStep(
+        "score", config(), inputs=[table], output="/o", side_inputs=[files], arguments=["--x", data]
+    )
     unnamed = script("e", Input(path="/a"), inputs=[Input(path="/b", name="argument_0"), "/c"])
     spec = spec_of(Pipeline(steps=[writes, by_name, by_steps, unnamed]))
 

@@ -51,7 +51,6 @@ ENTRIES: list[tuple[object, list[str]]] = [
     ("pytorch=2.1=*cuda*", ["torch==2.1"]),
     ("redis-py", ["redis"]),
     ("brotli-python=1.1.0", ["brotli==1.1.0.*"]),
-    ("pyqt=5.15.10=py311h5eee18b_0", ["pyqt5==5.15.10"]),
     ("ruamel_yaml", ["ruamel-yaml"]),
     ("cuda-python", ["cuda-python"]),  # these four are no C libraries, as their names may suggest
     ("libclang", ["libclang"]),
@@ -85,8 +84,8 @@ def test_packages_are_requirements_in_their_order() -> None:
 
 
 REFUSED: list[tuple[object, str]] = [
-    ("cudatoolkit=11", "not on PyPI.*put it under pip:$"),
-    ("cudatoolkit 11.8", "not on PyPI.*put it under pip:$"),
+    ("cudatoolkit=11", "not on PyPI.*a CUDA of their own.*in the image of the nodes$"),
+    ("cudatoolkit 11.8", "not on PyPI.*a CUDA of their own.*in the image of the nodes$"),
     ("graphviz=12", "not on PyPI"),
     ("conda-forge::_libgcc_mutex=0.1=main", "not on PyPI"),
     ("r-base", "not on PyPI"),
@@ -140,7 +139,6 @@ REFUSED: list[tuple[object, str]] = [
     ("https://example.org/t/secret/channel:numpy", "is not a package of conda"),
     ({"pip": [f"x @ https://h.example/x.whl#sha256={'0' * 64} --hash=sha256:{'1' * 64}"]}, "one hash"),
     ({"pip": [f"x @ git+https://h.example/x@{'0' * 40} --hash=sha256:{'0' * 64}"]}, "has no hash"),
-    ({"pip": [""]}, "not a requirement"),
 ]
 
 
@@ -296,7 +294,6 @@ dependencies:
   - torchvision
   - conda-forge::opencv=4.8.1
   - scikit-learn[version='>=1.3,<2']
-  - pyqt
 prefix: /home/anna/miniconda3/envs/scoring
 """
 
@@ -324,7 +321,6 @@ def test_export_from_history_is_read() -> None:
         "torchvision",
         "opencv-python==4.8.1.*",
         "scikit-learn<2,>=1.3",
-        "pyqt5",
     ]
     assert requirements_of(yaml.safe_load(FROM_HISTORY)) == lines
 
