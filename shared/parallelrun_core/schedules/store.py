@@ -85,7 +85,7 @@ class ScheduleStore:
                     raise _changed(name)
             if not self._revisions(name).put_if_absent(f"{_REVISION}{revision.number}", revision):
                 raise _changed(name)
-        self._record_change()
+        self._record_change()  # which takes the lock itself
 
     def remove(self, name: str) -> None:
         """Remove a schedule and what became of its times, all at once. Its jobs stay.

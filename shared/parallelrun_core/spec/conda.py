@@ -45,7 +45,7 @@ OLDEST_MINOR: Final = 8
 """The workers need Python 3.8 or newer."""
 _PYTHON: Final = re.compile(r"[0-9]+(\.[0-9]+){0,2}")
 _NAMES_SHOWN: Final = 5
-_OF_CUDA: Final = ("cuda", "cudnn", "cutensor", "nccl")
+_OF_CUDA: Final = re.compile("cuda|cudnn|cutensor|nccl")
 
 
 def python_of(conda: Mapping[str, Any]) -> str:
@@ -214,7 +214,7 @@ def _why_refused(only_conda: Sequence[_CondaPackage]) -> str:
             "write the file with `conda env export --from-history`, without what conda itself has added, and copy the "
             f"part pip into it; {advice}"
         )
-    if any(package.name.startswith(_OF_CUDA) for package in only_conda):
+    if any(_OF_CUDA.search(package.name) for package in only_conda):
         advice = f"PyPI's PyTorch and TensorFlow bring a CUDA of their own, so leave out what is of it; {advice}"
     return f"{subject} not on PyPI; the environment is built with packages from there only: {advice}"
 
