@@ -407,7 +407,7 @@ from types import SimpleNamespace
 from parallelrun.embedded.services import ClusterLayout, cluster_services
 from parallelrun_core.computes.kinds.slurm import SlurmCompute
 from parallelrun_core.service.process_secrets import ProcessSecrets
-from parallelrun_master.outbox.delivery import Order, carry_out
+from parallelrun_master.outbox.delivery import DeliveryOrder, carry_out
 from parallelrun_master.settings import MasterSettings
 from tests.unit.agent.test_plans import template_of
 
@@ -420,8 +420,8 @@ with closing(ProcessSecrets(settings.secrets_dir)) as secrets:
         os._exit(0)
     assert os.waitpid(pid, 0)[1] == 0
     assert secrets.read("b"), "of the token that this process has"
-sys.stdin = SimpleNamespace(buffer=io.BytesIO(Order.of(settings, [], 1.0)))
-carry_out(Order, lambda order, secrets: print(secrets.read("parallelrun/c")))
+sys.stdin = SimpleNamespace(buffer=io.BytesIO(DeliveryOrder.of(settings, [], 1.0)))
+carry_out(DeliveryOrder, lambda order, secrets: print(secrets.read("parallelrun/c")))
 print(pid)
 layout = ClusterLayout(home=Path({str(tmp_path)!r}))
 services = cluster_services(layout, redis_url="u", port=1, token="t", nodes=1, slots=1)

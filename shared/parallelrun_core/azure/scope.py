@@ -49,7 +49,7 @@ class ReadBudget:
         """Count the steps of a pipeline, before any of them is read.
 
         Raises:
-            TooLarge: there were too many, with those of all pipelines before.
+            DocumentTooLarge: there were too many, with those of all pipelines before.
         """
         self.steps -= steps
         if self.steps < 0:
@@ -60,7 +60,7 @@ class ReadBudget:
         """Count what a component has, or what a step is made of.
 
         Raises:
-            TooLarge: there was too much, with all before.
+            DocumentTooLarge: there was too much, with all before.
         """
         self.text -= len(repr(document))
         if self.text < 0:

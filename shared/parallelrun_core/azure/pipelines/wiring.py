@@ -70,7 +70,7 @@ def raw_steps(jobs: Mapping[Any, Any], location: DocumentLocation, scope: Pipeli
     """The steps below `jobs`, without those that are left out. Those that can't be read are problems.
 
     Raises:
-        TooLarge: with their components, they are.
+        DocumentTooLarge: with their components, they are.
     """
     findings = scope.findings
     steps: dict[str, RawStep] = {}

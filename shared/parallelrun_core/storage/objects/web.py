@@ -231,7 +231,7 @@ def _next_place(place: str, response: HTTPResponse, url: str) -> str:
     """Return where a redirect on the same server leads.
 
     Raises:
-        NotAllowed: it leads to another one.
+        AccessDenied: it leads to another one.
     """
     target_url = urljoin(place, response.headers.get("Location", "")).partition("#")[0]
     try:
