@@ -78,7 +78,7 @@ class Launcher:
 
     def share(self, services: Sequence[Service]) -> None:
         """Let the template import the modules of services that are about to be forked."""
-        if self._link is not None and services:
+        if self._link is not None and services and not self._has_settled:
             self._link.share(dict.fromkeys(service.module[0] for service in services if service.module))
 
     def settle(self) -> None:

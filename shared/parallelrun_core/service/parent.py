@@ -2,16 +2,19 @@
 
 A template has 17 MB that are needed for forking alone, 12 of them its own by then: what services share with it, they
 write to. The same process with another program has 3, and still tells the owner of the ends of these services on the
-channel FD. Standard library only, and little of it.
+channel FD. Standard library only, and little of it. It gets no variables, and nobody looks into it: the environment of
+a template may have secrets.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import select
 import sys
 
 _PACKET_BYTES = 64
+_PR_SET_DUMPABLE = 4
 
 
 def has_ended(channel: int, pid: int) -> bool:
@@ -54,6 +57,7 @@ def serve(channel: int, pids: list[int]) -> None:
 
 
 if __name__ == "__main__":
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)  # as `process.hide_memory`, which needs packages
     try:
         serve(int(sys.argv[1]), [int(pid) for pid in sys.argv[2:]])
     except ConnectionError:  # the owner has been killed

@@ -40,6 +40,8 @@ from parallelrun_core.service.process import be_nice, die_with_parent, hide_memo
 from parallelrun_core.service.process_start import put_python_path_last
 
 PACKET_BYTES: Final = 256
+_OF_LOADER: Final = frozenset({"LD_LIBRARY_PATH"})
+"""Variables without which an interpreter may not start."""
 _SHARED: Final = (
     "parallelrun_core.assets.catalog",
     "parallelrun_core.code.stored",
@@ -208,8 +210,11 @@ class Template:
         if parent.can_be_parent():
             self._channel.set_inheritable(True)
             numbers = map(str, [self._channel.fileno(), *self._running])
+            environment = {name: os.environ[name] for name in _OF_LOADER & os.environ.keys()}
             with suppress(OSError):
-                os.execv(sys.executable, [sys.executable, "-I", "-S", parent.__file__, *numbers])  # noqa: S606
+                os.execve(  # noqa: S606
+                    sys.executable, [sys.executable, "-I", "-S", parent.__file__, *numbers], environment
+                )
 
 
 def serve(channel: int, owner: int, shown_as: list[str]) -> NoReturn:

@@ -116,6 +116,23 @@ def test_a_forked_service_that_ends_soon_is_started_by_itself_the_next_time(
     assert len(set(parents)) == 2
 
 
+def test_template_that_gave_back_its_memory_has_no_secret_and_does_no_harm(
+    tmp_path: Path, supervisor: Supervisor, deaths: list[str]
+) -> None:
+    supervisor.start([service(tmp_path, "a"), service(tmp_path, "b")])
+    before, template = supervisor.pids(), Path(f"/proc/{parent_of(supervisor, 'a')}")
+    until(lambda: b"parent.py" in (template / "cmdline").read_bytes(), within_s=60)
+    if os.geteuid() == 0:  # it hides its memory from all others
+        until(lambda: b"ONLY_OF_TEMPLATE" not in (template / "environ").read_bytes(), within_s=60)
+
+    supervisor.start([service(tmp_path, "c"), service(tmp_path, "d")])
+    assert parent_of(supervisor, "c") == parent_of(supervisor, "d") == os.getpid()
+    os.kill(before["a"], signal.SIGKILL)  # which it tells, as it is there still
+    until(lambda: "a was killed by SIGKILL; it is being restarted" in deaths, within_s=60)
+    assert deaths == ["a was killed by SIGKILL; it is being restarted"]
+    assert supervisor.pids()["b"] == before["b"]
+
+
 def test_services_of_a_template_that_was_killed_are_started_by_themselves(
     tmp_path: Path, supervisor: Supervisor, deaths: list[str]
 ) -> None:
