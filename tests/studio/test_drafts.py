@@ -56,7 +56,7 @@ def test_a_draft_shows_what_run_would_get_of_its_data_before_anything_runs(opene
     preview = page.locator(".input-preview")
     for text in (
         "run() gets paths of files", 'transformations: [{"read_delimited":{"delimiter":";"}}]', "utf-16-le (1 file)",
-        "gzip (1 file)", "types from the first rows of", "and 1 more", "_SUCCESS", "zip (object (str))", "'00502'",
+        "gzip (1 file)", "types from the first rows of", "and 1 more", "_SUCCESS", "zip (str)", "'00502'",
     ):  # fmt: skip
         preview.get_by_text(text).first.wait_for()
 
