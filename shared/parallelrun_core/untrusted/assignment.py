@@ -10,6 +10,8 @@ from parallelrun_core.untrusted.document import load_document
 
 _BESIDE_A_PATH: Final = ("path", "type", "mode")
 _INPUTS: Final = "inputs"
+_PLACES: Final = (_INPUTS, "outputs")
+"""The fields whose entries are short for mappings with a `path`."""
 _ONLY_INPUT: Final = "data"
 """The name of the only input where `inputs` is a plain text."""
 
@@ -28,20 +30,20 @@ def set_field(document: object, assignment: str) -> None:
     if not equals or not path:
         raise InvalidInput.at("--set", f"{assignment!r} is not PATH=VALUE")
     names = path.split(".")
-    for name, next_name in pairwise(names):
+    for parent, (name, next_name) in zip(["", *names], pairwise(names), strict=False):
         value = _child(document, name, path)
-        longhand = _longhand(name, value, next_name)
+        longhand = _longhand(parent, name, value, next_name)
         if longhand is not value:
             _set(document, name, longhand, path)
         document = longhand
     _set(document, names[-1], _value(path, text), path)
 
 
-def _longhand(name: str, value: object, child: str) -> object:
+def _longhand(parent: str, name: str, value: object, child: str) -> object:
     """The mapping for which a value is short, if it can have such a child; else the value."""
     if value is None:
         return {}
-    if isinstance(value, str) and child in _BESIDE_A_PATH:
+    if isinstance(value, str) and (parent in _PLACES or child in _BESIDE_A_PATH):
         return {"path": value}
     return {_ONLY_INPUT: value} if isinstance(value, str) and name == _INPUTS else value
 
@@ -64,9 +66,7 @@ def _child(document: object, name: str, path: str) -> object:
         case list() if name.isdecimal() and int(name) < len(document):
             child: object = document[int(name)]
             return child
-        case list():
-            raise InvalidInput.at("--set", f"{path!r}: the list before {name!r} has {len(document)} parts, from 0")
-    raise InvalidInput.at("--set", f"{path!r}: what stands before {name!r} is a plain value, and has no parts")
+    raise _no_part(document, name, path)
 
 
 def _set(document: object, name: str, value: object, path: str) -> None:
@@ -78,4 +78,10 @@ def _set(document: object, name: str, value: object, path: str) -> None:
         case list() if name.isdecimal() and int(name) == len(document):
             document.append(value)
         case _:
-            raise InvalidInput.at("--set", f"{path!r}: {name!r} can't be set here")
+            raise _no_part(document, name, path)
+
+
+def _no_part(document: object, name: str, path: str) -> InvalidInput:
+    if isinstance(document, list):
+        return InvalidInput.at("--set", f"{path!r}: the list before {name!r} has {len(document)} parts, from 0")
+    return InvalidInput.at("--set", f"{path!r}: what stands before {name!r} is a plain value, and has no parts")

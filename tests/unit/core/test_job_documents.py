@@ -118,11 +118,13 @@ def test_fields_are_set_by_path() -> None:
     }  # fmt: skip
 
 
-def test_what_is_short_for_a_path_can_get_a_mode_and_another_path() -> None:
-    document: dict[str, Any] = {"inputs": {"a": "/x", "b": "/y"}}
-    for assignment in ("inputs.a.mode=download", "inputs.b.path=/z"):
+def test_what_is_short_for_a_path_can_get_another_path_and_what_stands_beside_one() -> None:
+    document: dict[str, Any] = {"inputs": {"a": "/x", "b": "/y", "c": "/c"}}
+    for assignment in ("inputs.a.mode=download", "inputs.b.path=/z", "inputs.c.pth=d"):
         set_field(document, assignment)
-    assert document == {"inputs": {"a": {"path": "/x", "mode": "download"}, "b": {"path": "/z"}}}
+    assert document == {
+        "inputs": {"a": {"path": "/x", "mode": "download"}, "b": {"path": "/z"}, "c": {"path": "/c", "pth": "d"}}
+    }
 
 
 def test_an_only_input_can_be_set_by_its_name_and_get_others_beside_it() -> None:
