@@ -131,15 +131,18 @@ def test_a_schedule_that_was_changed_in_another_way_is_defined_anew_by_the_clien
 def test_a_command_job_has_what_its_component_has(target: AzureTarget, native: httpx.Client) -> None:
     version = f"{WORKSPACE}/components/c/versions/1"
     component = {"name": "c", "type": "command", "command": "echo of a component", "environment": "azureml:e:1"}
-    sent = {"properties": {"jobType": "Command", "componentId": version.removeprefix("/azure")}}
+    sent: dict[str, Any] = {"properties": {"jobType": "Command", "componentId": version.removeprefix("/azure")}}
     status, value = target.call("PUT", f"{WORKSPACE}/jobs/first", sent)
     assert status == 400, value
     assert "/component: 'c': there is no component of this name" in value["error"]["message"]
     assert target.call("PUT", version, {"properties": {"componentSpec": component}})[0] == 201
+    sent["properties"] |= {"resources": {"shmSize": "2g"}, "notificationSetting": {"emails": ["a@example.com"]}}
     status, value = target.call("PUT", f"{WORKSPACE}/jobs/second", sent)
     assert status == 201, value
     job = native.get(f"/v1/jobs/{value['properties']['properties']['parallelrun.job_id']}").json()
     assert job["spec"]["command"] == "echo of a component"
+    noted = {note.partition(":")[0] for note in job["notes"]}
+    assert noted >= {"/resources/shm_size", "/notificationSetting"}, "what has no effect is told"
 
 
 def test_the_name_of_a_deleted_job_stays_taken_and_that_is_said(target: AzureTarget, redis: Redis) -> None:

@@ -152,7 +152,7 @@ def test_a_command() -> None:
             "inputs": {"rate": {"jobInputType": "literal", "value": "0.1"}},
             "outputs": {"default": {"jobOutputType": "uri_folder"}, "model": {"jobOutputType": "uri_folder"}},
             "limits": {"jobLimitsType": "Command", "timeout": "PT1H30M"},
-            "resources": {"instanceCount": 1, "properties": {}},
+            "resources": {"instanceCount": 1, "shmSize": "2g", "dockerArgsList": ["--ipc=host"], "properties": {}},
             "identity": {"identityType": "AMLToken"},
             "queueSettings": {"jobTier": "spot"},
             "services": {},
@@ -169,7 +169,7 @@ def test_a_command() -> None:
         "environment_variables": {"A": "1"},
         "inputs": {"rate": "0.1"},
         "outputs": {"model": {"type": "uri_folder"}},
-        "resources": {"instance_count": 1},
+        "resources": {"instance_count": 1, "shm_size": "2g", "docker_args": ["--ipc=host"]},
         "limits": {"timeout": 5400},
         "identity": {"type": "aml_token"},
     }

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pydantic.alias_generators import to_camel
 
-from parallelrun_api.azure.documents import reference_of, seconds_of
+from parallelrun_api.azure.documents import reference_of, resources_of, seconds_of
 from parallelrun_core.assets.site import DEFAULT_DATASTORE
 from parallelrun_core.azure.invocation import SAME_IN_SPEC
 from parallelrun_core.errors import InvalidInput
@@ -46,14 +46,14 @@ def deployment_document(sent: Mapping[str, Any]) -> dict[str, Any]:
             if (value := sent_settings.get(name)) not in (None, "")
         }
         return {**common, "type": "pipeline", "component": reference_of(asset), "settings": settings}
-    code, model = sent.get("codeConfiguration"), sent.get("model")
+    code, model, resources = (sent.get(name) for name in ("codeConfiguration", "model", "resources"))
     document = {
         **common,
         "type": "model",
         "model": reference_of(model.get("assetId")) if isinstance(model, Mapping) else None,
         "code_configuration": _code(code) if isinstance(code, Mapping) else None,
         "environment": reference_of(sent.get("environmentId")),
-        "resources": _resources(sent.get("resources")),
+        "resources": resources_of(resources) if isinstance(resources, Mapping) else None,
         "settings": _settings(sent),
     }
     return {key: value for key, value in document.items() if value is not None}
@@ -103,11 +103,6 @@ def _given(value: object) -> object:
 
 def _code(sent: Mapping[str, Any]) -> dict[str, Any]:
     return {"code": reference_of(sent.get("codeId")), "scoring_script": sent.get("scoringScript")}
-
-
-def _resources(sent: object) -> dict[str, Any] | None:
-    count = sent.get("instanceCount") if isinstance(sent, Mapping) else None
-    return {"instance_count": count} if count else None
 
 
 def _settings(sent: Mapping[str, Any]) -> dict[str, Any]:

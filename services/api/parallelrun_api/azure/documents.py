@@ -13,7 +13,7 @@ from typing import Any, Final
 from parallelrun_api.azure.answers import NotSupported
 from parallelrun_api.azure.ids import shortened, without_prefix
 from parallelrun_core.azure.v2_command import Command
-from parallelrun_core.azure.v2_models import TYPES
+from parallelrun_core.azure.v2_models import TYPES, Resources
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.names.assets import INCLUDES
 
@@ -101,7 +101,6 @@ def _pipeline(sent: Mapping[str, Any]) -> dict[str, Any]:
 def _command(sent: Mapping[str, Any]) -> dict[str, Any]:
     outputs = {name: output for name, output in _outputs(sent.get("outputs")).items() if name != _DEFAULT_OUTPUT}
     resources = _mapping(sent.get("resources"), "resources")
-    count = resources.get("instanceCount")
     limits = _mapping(sent.get("limits"), "limits")
     timeout = limits.get("timeout")
     distribution = sent.get("distribution")
@@ -123,11 +122,22 @@ def _command(sent: Mapping[str, Any]) -> dict[str, Any]:
         "compute": compute,
         "inputs": {name: _not_a_type(value) for name, value in _inputs(sent.get("inputs")).items()} or None,
         "outputs": outputs or None,
-        "resources": {"instance_count": count} if count else None,
+        "resources": resources_of(resources),
         "limits": {"timeout": seconds_of(timeout)} if timeout else None,
         "distribution": _distribution(distribution) if isinstance(distribution, Mapping) else None,
         "identity": _identity(sent.get("identity")),
     }
+
+
+def resources_of(sent: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What a client asks for of its nodes, with the names that documents have for it; None: nothing."""
+    properties = _mapping(sent.get("properties"), "resources/properties")
+    fields = {
+        **sent,
+        "properties": {name: value for name, value in properties.items() if name != _IS_LOCAL},
+        "dockerArgs": sent.get("dockerArgs") or sent.get("dockerArgsList"),
+    }
+    return {name: value for name in Resources.model_fields if (value := fields.get(in_camel_case(name)))} or None
 
 
 def _not_a_type(value: object) -> object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -22,6 +23,7 @@ from parallelrun_api.http.paging import clamped, decode_token, encode_token
 from parallelrun_api.people.person import CURRENT
 from parallelrun_api.submission.upload import SubmittedForm
 from parallelrun_api.views.jobs import JobFilter
+from parallelrun_core.azure.findings import Note
 from parallelrun_core.errors import Conflict, NotFound
 from parallelrun_core.intake.reading import read_job
 from parallelrun_core.retention.marks import Marks, check_not_deleted
@@ -32,6 +34,7 @@ _PAGE: Final = 50
 _FILTERS: Final = ("listViewType", "tag", "properties", "assetName", "scheduleId", "scheduled")
 """The filters of the list of jobs, as its clients call them."""
 _CHANGEABLE: Final = ("displayName", "description", "tags", "properties")
+_NOBODY_NOTIFIED: Final = Note("/notificationSetting", "nobody is notified of a job that Azure's client submits")
 
 
 @router.put("/jobs/{name}", name="submit")
@@ -178,6 +181,8 @@ def _upload(facade: Facade, name: str, sent: dict[str, Any]) -> SubmittedForm:
     """A submission, as if its user had sent the document."""
     check_not_masked(sent)
     document = document_of(sent)
-    names = FacadeNames(facade)
+    reading = read_job(document, names=FacadeNames(facade))
+    if sent.get("notificationSetting"):
+        reading = replace(reading, notes=(*reading.notes, _NOBODY_NOTIFIED))
     digest = hashlib.sha256(json.dumps(sent, sort_keys=True).encode()).hexdigest()
-    return SubmittedForm(reading=read_job(document, names=names), code=None, sha256=digest, name=name)
+    return SubmittedForm(reading=reading, code=None, sha256=digest, name=name)
