@@ -16,6 +16,8 @@ _AZURE: Final = re.compile(
     r"[^@.]+|[^@]+@[a-z0-9-]+\.(blob|dfs)\.(core\.windows\.net|fabric\.microsoft\.com)", re.IGNORECASE
 )
 """Containers that the library reaches by their URLs alone."""
+_OTHER_CLOUD: Final = re.compile(r"[a-z0-9-]+\.(blob|dfs)\.core\.(?!windows\.net)[a-z.]+", re.IGNORECASE)
+"""Accounts by their web addresses, in clouds of Azure that the library doesn't know."""
 LOOPBACK: Final = HERE
 NO_PASSWORDS: Final = "a URL with a user name or a password in it is not taken: it would be kept with the job"
 
@@ -30,11 +32,12 @@ def flaw_of(url: str) -> str:
         return f"{url[:200]!r} names no {'server' if scheme in _WEB else 'bucket or container'}"
     if "@" in host and not is_container_first(scheme):
         return NO_PASSWORDS
-    if (row := scheme_of(scheme)) is not None and row.protocol == "azure" and not _AZURE.fullmatch(host):
+    is_azure = (row := scheme_of(scheme)) is not None and row.protocol == "azure"
+    if (is_azure and not _AZURE.fullmatch(host)) or (scheme in _WEB and _OTHER_CLOUD.fullmatch(host)):
         account = host.rpartition("@")[2][:200]
         return (
-            f"{account!r} is no account of Azure Storage: write abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/KEY; "
-            "for another server, name a datastore with its endpoint (docs/storage.md)"
+            f"{account!r} is no account of Azure's public cloud: write abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/KEY;"
+            " for another cloud or server, name a datastore with its endpoint (docs/storage.md)"
         )
     return _flaw_on_the_web(url, scheme, host, query) if scheme in _WEB else ""
 
