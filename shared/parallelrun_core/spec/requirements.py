@@ -34,7 +34,7 @@ _SUBFOLDER: Final = re.compile(r"[A-Za-z0-9._-]+(?:/[A-Za-z0-9._-]+)*")
 _EGG: Final = re.compile(r"[A-Za-z0-9._-]+(?:\[[A-Za-z0-9._,-]*\])?")
 _GIT: Final = "git+"
 _URL: Final = re.compile(r"https://([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#.*)?")
-_USER: Final = re.compile(r"://[^/\s]*@|://[^/\s:]*:(?!\d+/[^\s@]{0,200}@[0-9a-f]{40}(?!\w))[^\s@]{0,200}@")
+_USER: Final = re.compile(r"://[^/\s]*@|://[^/\s:]*:(?!\d+/[^\s@]{0,200}@[0-9a-f]{40}(?!\w))[^\s@]*@")
 """Of a URL, and its password, which may have a slash in it: a port has one too, before a repository and its commit."""
 _ESCAPED: Final = re.compile(r"%(?:2[ef5]|5c|00)", re.IGNORECASE)
 """What leads elsewhere once it is read: dots, slashes, and what is escaped twice."""
@@ -167,8 +167,13 @@ def check_no_user(text: str) -> None:
     """
     if "ssh://" in text:
         raise ValueError("a URL with ssh, for which nodes have no key; write NAME @ git+https://HOST/PATH@COMMIT")
-    if _USER.search(text):
-        raise ValueError("a URL with a user or password; put it into the node's own configuration of pip or uv")
+    for word in text.split():
+        end = word.rfind("@") + len("@") + 41  # of a commit; without a last '@', each start would look for one
+        if _USER.search(word[:end]):
+            raise ValueError(
+                "a URL with a user or password, or a port and no commit of 40 digits; put a password into the node's "
+                "own configuration of pip or uv"
+            )
 
 
 def _why_no_option(text: str) -> str:
