@@ -1,4 +1,4 @@
-"""`parallelrun admin …` and `parallelrun redis-acl`: for who runs a cluster."""
+"""`parallelrun admin …` and `parallelrun redis-acl`: for operators."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from parallelrun.cli.server import Client, Commands
 if TYPE_CHECKING:
     from parallelrun.models import ClusterUsage, Sweep
 
-admin = Commands(help="For who runs a cluster.")
+admin = Commands(help="Disk usage, retention, backup and restore of a cluster.")
 
 _KINDS = {
     "jobs": "folders of jobs",
@@ -34,7 +34,7 @@ _KINDS = {
 
 @admin.command()
 def usage(client: Client, form: FormatOption = OutputFormat.TABLE) -> None:
-    """Show what takes the room. Of the cluster's root folder; and the rules of retention."""
+    """Show disk usage. That of the cluster's root folder by kind, and the rules of retention."""
     measured = client.admin.usage()
     show(measured, form, names=measured.bytes, lines=_lines_of_usage(measured))
 

@@ -10,9 +10,10 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from typer.core import TyperGroup
 
 from parallelrun.cli.admin import admin, redis_acl
 from parallelrun.cli.asset import asset_kinds, commands_for
@@ -39,40 +40,63 @@ from parallelrun.cli.tune import tune_command
 if TYPE_CHECKING:
     from parallelrun.embedded.begun_template import BegunTemplate
 
+_PANELS: Final = ("On this machine", "On a cluster", "Names", "For operators")
+_HERE, _CLUSTER, _NAMES, _OPERATORS = _PANELS
+
+
+class _PanelledGroup(TyperGroup):
+    """A group that lists its commands in panels. Typer's own does so with rich only, which takes long to import."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        width = max(map(len, self.commands))
+        groups_first = sorted(self.commands.items(), key=lambda named: not isinstance(named[1], TyperGroup))
+        for panel in _PANELS:
+            with formatter.section(panel):
+                formatter.write_dl(
+                    [
+                        (name.ljust(width), command.get_short_help_str(formatter.width - width - 6))
+                        for name, command in groups_first
+                        if getattr(command, "rich_help_panel", None) == panel
+                    ]
+                )
+
+
 app = Commands(
     name="parallelrun",
-    help="Run an entry script over many files, on this machine or on a cluster.",
+    cls=_PanelledGroup,
+    help="Run a Python function over many files or table rows.\n\n"
+    "`run` runs a job here, on this machine; `job create` sends it to a server.",
     epilog="Exit codes: 0 completed, 1 usage, 2 invalid spec, 3 job failed, 4 job canceled, 5 server unreachable, "
-    "6 timeout, 130 interrupted.",
+    "6 timeout, 130 interrupted, 143 terminated.",
     context_settings={"help_option_names": ["--help", "-h"]},
     pretty_exceptions_enable=False,
 )
-app.command("run")(run_command)
-app.command("tune")(tune_command)
-app.command("plan")(plan_command)
-app.command("init")(init)
-app.command("up")(up)
-app.command("down")(down)
-app.command("doctor")(doctor)
-app.command("redis-acl")(redis_acl)
-app.command("azure-env")(azure_env)
-app.add_typer(job, name="job")
-app.add_typer(schedule, name="schedule")
-app.add_typer(batch_endpoint, name="batch-endpoint")
-app.add_typer(batch_deployment, name="batch-deployment")
-app.add_typer(node, name="node")
-app.add_typer(compute, name="compute")
-app.add_typer(datastore, name="datastore")
-app.add_typer(limit, name="limit")
-app.add_typer(token, name="token")
-app.add_typer(quota, name="quota")
-app.command("usage")(usage)
-app.add_typer(admin, name="admin")
+app.command("run", rich_help_panel=_HERE)(run_command)
+app.command("init", rich_help_panel=_HERE)(init)
+app.command("plan", rich_help_panel=_HERE)(plan_command)
+app.command("tune", rich_help_panel=_HERE)(tune_command)
+app.command("doctor", rich_help_panel=_HERE)(doctor)
+app.command("up", rich_help_panel=_HERE)(up)
+app.command("down", rich_help_panel=_HERE)(down)
+app.add_typer(job, name="job", rich_help_panel=_CLUSTER)
+app.add_typer(schedule, name="schedule", rich_help_panel=_CLUSTER)
+app.add_typer(batch_endpoint, name="batch-endpoint", rich_help_panel=_CLUSTER)
+app.add_typer(batch_deployment, name="batch-deployment", rich_help_panel=_CLUSTER)
+app.add_typer(node, name="node", rich_help_panel=_CLUSTER)
+app.add_typer(limit, name="limit", rich_help_panel=_CLUSTER)
+app.command("usage", rich_help_panel=_CLUSTER)(usage)
+app.command("azure-env", rich_help_panel=_CLUSTER)(azure_env)
+app.add_typer(admin, name="admin", rich_help_panel=_OPERATORS)
+app.add_typer(compute, name="compute", rich_help_panel=_OPERATORS)
+app.add_typer(quota, name="quota", rich_help_panel=_OPERATORS)
+app.add_typer(token, name="token", rich_help_panel=_OPERATORS)
+app.command("redis-acl", rich_help_panel=_OPERATORS)(redis_acl)
 for kind in asset_kinds():
     group = commands_for(kind)
     if kind == "data":
         add_preview(group)
-    app.add_typer(group, name=kind)
+    app.add_typer(group, name=kind, rich_help_panel=_NAMES)
+app.add_typer(datastore, name="datastore", rich_help_panel=_NAMES)
 
 
 def _show_version(is_requested: bool) -> None:

@@ -23,10 +23,10 @@ else:
     AssetTarget = object
 
 _HELP: Final = {
-    "data": "Names for folders, files and tables",
-    "model": "Names for models",
-    "environment": "Names for the Python of scripts",
-    "component": "Names for steps that are used again",
+    "data": "Registered folders, files and tables",
+    "model": "Registered models",
+    "environment": "Registered Python environments",
+    "component": "Reusable pipeline steps",
 }
 _WHOSE: Final = "They are those of a server; without one, of `parallelrun run` on this machine."
 
@@ -61,7 +61,7 @@ def commands_for(kind: str) -> Commands:
 
         return OwnAssets(kind)
 
-    help_text = f"{_HELP.get(kind, f'Names for assets of type {kind}')}. {_WHOSE}"
+    help_text = f"{_HELP.get(kind, f'Registered assets of type {kind}')}. {_WHOSE}"
     group = Commands(lambda client: client.assets(kind), own, help=help_text)
     for name, command in _COMMANDS:
         group.command(name)(command)

@@ -13,9 +13,7 @@ from parallelrun.cli.job_follow import follow_job
 from parallelrun.cli.output import FormatOption, OutputFormat, say_notes, show_change, show_list, show_one
 from parallelrun.cli.server import Client, Commands
 
-batch_endpoint = Commands(
-    lambda client: client.batch_endpoints, help="Named jobs over data that whoever calls them gives."
-)
+batch_endpoint = Commands(lambda client: client.batch_endpoints, help="Jobs to call by name with your own data.")
 batch_deployment = Commands(help="The deployments of batch endpoints.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False)]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from collections.abc import Iterator
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 
 from parallelrun.cli.exit_codes import ExitCode, of_state
 from parallelrun.errors import (
@@ -49,11 +50,11 @@ def lines_about(error: Exception) -> list[str]:
         return lines
     show = getattr(error, "format_message", None)
     if show is not None:  # a usage error
-        text = clean(show(), lines=True)
+        text = clean(show().replace("Value error, ", ""), lines=True)  # which typer has from pydantic
         if text.startswith("Usage: "):  # the whole help: a group of commands was called without one
             return [text]
         usage = getattr(getattr(error, "ctx", None), "get_usage", None)
-        return [*([usage()] if usage else []), f"error: {text}"]
+        return [*([usage()] if usage else []), f"error: {text}", *_folder_hints(error)]
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         return [f"error: {clean(where + (error.strerror or str(error)))}"]
@@ -61,6 +62,14 @@ def lines_about(error: Exception) -> list[str]:
         f"error: {type(error).__name__}: {clean(str(error))}",
         f"  This is a bug in parallelrun; {_SHOW_TRACEBACK}=1 shows where.",
     ]
+
+
+def _folder_hints(error: Any) -> Iterator[str]:
+    """Yield what to do if somebody gave the folder for an output to `-o`, which is the form of what is printed."""
+    if "-o" in getattr(getattr(error, "param", None), "opts", ()):
+        for option in error.ctx.command.params:
+            if option.metavar == "DIR" and option.opts[0] in ("--output", "--path"):
+                yield f"  hint: a folder goes to {option.opts[0]}"
 
 
 def exit_code_of(error: Exception) -> ExitCode:

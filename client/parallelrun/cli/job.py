@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from parallelrun.models import Job
     from parallelrun_core.spec.notify import Notify
 
-job = Commands(help="The jobs of a server.")
+job = Commands(help="Jobs on a server: create, watch, cancel, download.")
 
 
 def create(

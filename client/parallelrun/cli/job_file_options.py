@@ -21,7 +21,10 @@ InputPlaces = Annotated[
     list[str] | None,
     typer.Option("--input", metavar="[NAME=]PLACE", help="Where an input is, such as the data of a batch deployment."),
 ]
-Processes = Annotated[int | None, typer.Option(min=1, help="Workers per node.", show_default="CPUs / nodes")]
+Processes = Annotated[
+    int | None,
+    typer.Option("--processes", "--workers", min=1, help="Workers per node.", show_default="CPUs / nodes"),
+]
 
 
 def read_with_options(

@@ -34,7 +34,10 @@ def plan_command(
         ),
     ] = "",
     workers: Annotated[
-        int, typer.Option(min=0, help="Workers on each node.", show_default="as on the nodes that are there")
+        int,
+        typer.Option(
+            "--workers", "--processes", min=0, help="Workers per node.", show_default="as on the nodes that are there"
+        ),
     ] = 0,
     assignments: Assignments = None,
     inputs: InputPlaces = None,

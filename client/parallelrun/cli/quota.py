@@ -97,7 +97,7 @@ def usage(
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     form: FormatOption = OutputFormat.TABLE,
 ) -> None:
-    """Show who has used the cluster. Hours of slots and GPUs by week and person, and what they cost."""
+    """Show who has used the cluster and how much. Hours of slots and GPUs by week and person, and what they cost."""
     weeks = client.usage.list()
     if as_csv:
         columns = ("week", "owner", "slot_hours", "gpu_hours", "cost", "job_bytes", "week_bytes")

@@ -17,7 +17,7 @@ from parallelrun.cli.server import Client, Commands
 if TYPE_CHECKING:
     from parallelrun.models import Fire, Schedule
 
-schedule = Commands(lambda client: client.schedules, help="Jobs of a server that are made when they are due.")
+schedule = Commands(lambda client: client.schedules, help="Jobs that a server creates at set times.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False, autocompletion=completion.schedules)]
 

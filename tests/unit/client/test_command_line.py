@@ -1,6 +1,7 @@
 """The command line's own part: usage errors, exit codes, forms of output. No server is involved."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 import typer
 import yaml
+from typer.main import get_command
 
 from parallelrun.cli import main
 from parallelrun.cli.app import app
@@ -30,7 +32,7 @@ from parallelrun.models import Job, Node
 
 @pytest.mark.parametrize(
     "line",
-    ["", "nonsense", "run", "run job.yml --nodes many", "run job.yml --nodes 0", "job", "job show", "job show a b",
+    ["", "nonsense", "run", "run job.yml -o out", "run job.yml --nodes 0", "job", "job show", "job show a b",
      "job create --no-such-option", "node list -o xml"],
 )  # fmt: skip
 def test_a_wrong_command_line_exits_with_1(capsys: pytest.CaptureFixture[str], line: str) -> None:
@@ -40,6 +42,8 @@ def test_a_wrong_command_line_exits_with_1(capsys: pytest.CaptureFixture[str], l
     assert (shown.out + shown.err).count("Usage: ") == 1
     assert ("error: " in shown.err) == (line not in ("", "job"))
     assert "Traceback" not in shown.err
+    assert "Value error" not in shown.err
+    assert ("hint: a folder goes to --output" in shown.err) == (line == "run job.yml -o out")
 
 
 def test_help_and_version_exit_with_0(capsys: pytest.CaptureFixture[str]) -> None:
@@ -47,6 +51,8 @@ def test_help_and_version_exit_with_0(capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["--help"]) == 0
     shown = capsys.readouterr().out
     assert "Exit codes: 0 completed, 1 usage, 2 invalid spec" in shown
+    listed = re.findall(r"^  ([a-z][\w-]+)  +[A-Z]", shown.partition("--help")[2], re.MULTILINE)
+    assert sorted(listed) == sorted(get_command(app).commands)  # type: ignore[attr-defined]
     assert main(["-h"]) == 0
     assert shown.endswith(capsys.readouterr().out)
     assert main(["job", "create", "-h"]) == 0
