@@ -103,14 +103,8 @@ def broken_off(folder: Path) -> Path:
 
 def make(folder: Path, python: str = sys.executable) -> str:
     """Have an environment made as an agent does; returns what was told."""
-    request: dict[str, object] = {"folder": str(folder), "python": python, "requirements": []}
-    request |= {
-        "worker": "/nowhere/worker",
-        "compile": False,
-        "may_build": True,
-        "hosts": ["*"],
-        "pip_configuration": "",
-    }
+    request: dict[str, object] = {"folder": str(folder), "hosts": ["*"], "pip_configuration": "", "compile": False}
+    request |= {"may_build": True, "recipe": {"python": python, "requirements": [], "worker": "/nowhere/worker"}}
     command = [sys.executable, "-m", "parallelrun_agent.environments.build"]
     use = InUse(folder)
     lock = make_place(folder, SAME_USER)

@@ -7,8 +7,9 @@ import os
 import shutil
 import subprocess
 import sys
-import zipfile
+import tarfile
 from collections.abc import Iterator
+from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from parallelrun_agent.environments.cache import InUse, make_place
 from parallelrun_agent.environments.git_hosts import git_variables
 from parallelrun_agent.users.worker_user import SAME_USER
 from tests.integration.git_server import GitServer
+from tests.integration.test_environments import wheel
 from tests.twins.sabotage import expect_failure
 
 pytestmark = [
@@ -62,7 +64,9 @@ def files_of(name: str, needs: str = "") -> dict[str, str]:
     return {"pyproject.toml": project + _BUILD_SYSTEM, "backend.py": backend}
 
 
-def installed(server: GitServer, tmp_path: Path, line: str, *hosts: str, without: str = "") -> str:
+def installed(
+    server: GitServer, tmp_path: Path, line: str, *hosts: str, without: str = "", is_locked: bool = False
+) -> str:
     """Build an environment with a package as an agent does; returns the last line that was told.
 
     Args:
@@ -72,8 +76,11 @@ def installed(server: GitServer, tmp_path: Path, line: str, *hosts: str, without
     folder = tmp_path / "cache" / "environments" / "x"
     use, lock = InUse(folder), make_place(folder, SAME_USER)
     request = {
-        "folder": str(folder), "python": sys.executable, "requirements": [line], "worker": "/nowhere/worker",
-        "compile": False, "may_build": True, "hosts": hosts, "pip_configuration": "", "lock": lock,
+        "folder": str(folder), "compile": False, "may_build": True, "hosts": hosts, "pip_configuration": "",
+        "lock": lock,
+        "recipe": {
+            "python": sys.executable, "requirements": [line], "worker": "/nowhere/worker", "is_locked": is_locked,
+        },
     }  # fmt: skip
     program = "import sys; from unittest.mock import patch; from parallelrun_agent.environments import build\n"
     program += f"patch.object(build, {without!r}, lambda *_: {{}}).start()\n" if without else ""
@@ -148,12 +155,7 @@ def test_a_package_named_by_a_url_brings_none_from_elsewhere(server: GitServer, 
 
 def check_needed(server: GitServer, tmp_path: Path, without: str = "") -> None:
     """Install a package whose metadata names another one by a URL, on another host and on a listed one."""
-    with zipfile.ZipFile(server.folder / "needed-1.0-py3-none-any.whl", "w") as archive:
-        archive.writestr("needed.py", "")
-        archive.writestr("needed-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: needed\nVersion: 1.0\n")
-        wheel = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-        archive.writestr("needed-1.0.dist-info/WHEEL", wheel)
-        archive.writestr("needed-1.0.dist-info/RECORD", "")
+    wheel(server.folder, "needed", "1.0")
     told = {}
     for name, host in (("bad", "127.0.0.1"), ("good", "localhost")):
         needs = f"needed @ https://{host}:{server.port}/needed-1.0-py3-none-any.whl"
@@ -168,3 +170,23 @@ def check_needed(server: GitServer, tmp_path: Path, without: str = "") -> None:
 def test_a_package_from_elsewhere_that_another_brings_is_found(server: GitServer, tmp_path: Path) -> None:
     with expect_failure():
         check_needed(server, tmp_path, without="_check_hosts")
+
+
+def test_a_locked_package_with_a_url_is_installed_of_its_wheel_alone(server: GitServer, tmp_path: Path) -> None:
+    (tmp_path / "source").mkdir()
+    ran = tmp_path / "ran"
+    for name, text in {**files_of("sourced"), "backend.py": f"open({str(ran)!r}, 'w')"}.items():
+        (tmp_path / "source" / name).write_text(text)
+    with tarfile.open(server.folder / "sourced-1.0.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "source", "sourced-1.0")
+    host = f"localhost:{server.port}"
+    for name, file in (("six", wheel(server.folder, "six", "1.0")), ("sourced", Path(archive.name))):  # type: ignore[arg-type]
+        digest = sha256(file.read_bytes()).hexdigest()
+        line = f"{name} @ https://{host}/{file.name} --hash=sha256:{digest}"
+        told = installed(server, tmp_path, line, host, is_locked=True)
+        if name == "six":
+            assert told == "Ready."
+    assert told.startswith("error: ")
+    assert "source distributions" in told
+    assert "--allow-source-packages" not in told, "no node builds what is locked"
+    assert not ran.exists()

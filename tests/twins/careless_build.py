@@ -30,8 +30,8 @@ def _compile(folder: Path, _: str) -> None:
             )  # fmt: skip
 
 
-def _unpack(_: str, folder: Path, options: Sequence[str], **__: Any) -> None:
-    package = Path(options[-1]).read_text().strip().replace("-", "_")
+def _unpack(arguments: Sequence[str], folder: Path, _: Any) -> None:
+    package = Path(arguments[-1]).read_text().strip().replace("-", "_")
     [site] = folder.glob("lib/python*/site-packages")
     for wheel in Path(os.environ["UV_FIND_LINKS"]).glob(f"{package}-*.whl"):
         with zipfile.ZipFile(wheel) as archive:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from parallelrun_agent.environments.build import BuildFailed, _build, _files_with_credentials
+from parallelrun_agent.environments.build import BuildFailed, BuildRequest, _build, _files_with_credentials
+from parallelrun_agent.environments.recipe import Recipe
 from parallelrun_core.service import children
 from parallelrun_core.service.children import Child, variables_for, with_credentials, without_installers_secrets
 from parallelrun_core.spec.requirements import parse_requirement
@@ -20,7 +21,7 @@ NEEDED = {
 FAKE_UV = """#!/bin/sh
 echo "$@" >>"$0.calls"
 if [ "$1" = venv ]; then for last; do :; done; mkdir -p "$last"; fi
-case "$*" in *no-build*) echo "error: no wheel"; exit 1;; esac
+case "$*" in *no-build*) echo "error: six has no usable wheels"; exit 1;; esac
 """
 SECRETS = {
     "PARALLELRUN_REDIS_URL": "redis://:secret@r", "PARALLELRUN_TOKEN": "t", "REDIS_PASSWORD": "p",
@@ -71,19 +72,18 @@ def test_children_credentials_are_told_by_name_and_by_value() -> None:
 def test_children_no_text_of_a_job_names_a_variable_of_an_installer(line: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"no variable|user or password"):
         parse_requirement(line)
-    request = {
-        "python": "python",
-        "requirements": [line],
-        "worker": "/w",
-        "may_build": True,
-        "compile": False,
-        "hosts": ["*"],
-    }
     with (
         replaced("parallelrun_agent.environments.build:_uv", lambda *_: None),
         pytest.raises(BuildFailed, match="no var"),
     ):
-        _build(tmp_path / "environment", request)
+        _build(tmp_path / "environment", request_of(line))
+
+
+def request_of(requirement: str) -> BuildRequest:
+    recipe = Recipe(python="python", requirements=[requirement], worker="/w")
+    return BuildRequest(
+        folder="", recipe=recipe, lock=-1, hosts=("*",), pip_configuration="", compile=False, may_build=True
+    )
 
 
 def test_children_a_package_that_would_run_code_is_not_built_where_credentials_are(
@@ -100,16 +100,8 @@ def check_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("uv.find_uv_bin", lambda: str(uv))
     monkeypatch.setenv("UV_INDEX", "inner=https://i/simple")
     monkeypatch.setenv("UV_INDEX_INNER_PASSWORD", "p")
-    request = {
-        "python": "python",
-        "requirements": ["six"],
-        "worker": "/w",
-        "may_build": True,
-        "compile": False,
-        "hosts": ["*"],
-    }
     try:
-        _build(tmp_path / "environment", request)
+        _build(tmp_path / "environment", request_of("six"))
     except BuildFailed as error:
         assert "wheels only, as UV_INDEX_INNER_PASSWORD has credentials" in str(error)  # noqa: PT017 - none is a failure, too
     assert "--no-build" in (tmp_path / "uv.calls").read_text()

@@ -4,22 +4,17 @@ Where the agent may change users, this is a process of a builder: a user that ne
 it makes is in a folder that the agent has made for it. Nothing else is the builder's, and nothing below that folder is
 run or read by the agent.
 
-The request comes on stdin: a JSON object with `folder`, `python`, `requirements`, `worker`, the folders of `packages`
-that an image brings, the descriptor of its `lock`, the `hosts` that packages with a URL may come from (`*`: all), and
-the text of the agent's own `pip_configuration`; whether it is to `compile` what is installed, whether it `is_locked`,
-and `may_build` packages without a wheel, which run their own code then.
-
-Progress goes to stdout, whose last line is the error if there is one. The exit code says whether it is complete;
-whoever has started this process marks it. Of several processes for the same environment, of one agent or of several,
-one builds it and the others wait; its lock ends with its process and with the agent's mark. An environment that is not
-complete is built again.
+A `BuildRequest` comes on stdin, as JSON. Progress goes to stdout, whose last line is the error if there is one. The
+exit code says whether it is complete; whoever has started this process marks it. Of several processes for the same
+environment, of one agent or of several, one builds it and the others wait; its lock ends with its process and with the
+agent's mark. An environment that is not complete is built again.
 """
 
 from __future__ import annotations
 
 import fcntl
-import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -28,10 +23,13 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
+
+import msgspec
 
 from parallelrun_agent.environments.cache import is_ready
 from parallelrun_agent.environments.git_hosts import git_variables
+from parallelrun_agent.environments.recipe import Recipe
 from parallelrun_core.service.children import WITH_USER, with_credentials
 from parallelrun_core.spec.requirements import VARIABLE, host_of
 
@@ -45,6 +43,25 @@ _LONGEST_S: Final = 3600.0
 """How long one step may take: long enough for a package that is built from its source, but not for ever."""
 _DRAWN: Final = " \t\u00d7\u2570\u2500\u25b6\u2502\u251c"
 """What uv draws its errors with."""
+_LACKS_WHEEL: Final = re.compile("no (usable )?wheels|[Bb]uilding source distributions")
+"""In what uv says of a package that it may not build."""
+
+
+class BuildRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """An environment to be built."""
+
+    folder: str
+    recipe: Recipe
+    lock: int
+    """The descriptor of its lock."""
+    hosts: tuple[str, ...]
+    """From which packages with a URL may come; `*`: all."""
+    pip_configuration: str
+    """The text of the agent's own."""
+    compile: bool
+    """Whether to compile what is installed."""
+    may_build: bool
+    """Packages without a wheel may be built, which runs their own code; never for a locked recipe."""
 
 
 class BuildFailed(Exception):
@@ -57,14 +74,14 @@ class TooLong(BuildFailed):
 
 def main() -> int:
     """Build what stdin asks for."""
-    request = json.load(sys.stdin)
-    folder = Path(request["folder"])
+    request = msgspec.json.decode(sys.stdin.buffer.read(), type=BuildRequest)
+    folder = Path(request.folder)
     try:
-        fcntl.flock(request["lock"], fcntl.LOCK_EX)
+        fcntl.flock(request.lock, fcntl.LOCK_EX)
         if is_ready(folder):
             return 0
-        os.environ.update(git_variables(request["hosts"]))
-        with _configured(request["pip_configuration"]):
+        os.environ.update(git_variables(request.hosts))
+        with _configured(request.pip_configuration):
             _build(folder, request)
     except BuildFailed as error:
         print(f"error: {error}", flush=True)
@@ -88,14 +105,15 @@ def _configured(pip_configuration: str) -> Iterator[None]:
         yield
 
 
-def _build(folder: Path, request: Mapping[str, Any]) -> None:
+def _build(folder: Path, request: BuildRequest) -> None:
     _clear(folder)
-    python, requirements = request["python"], request["requirements"]
+    recipe = request.recipe
+    python, requirements = recipe.python, recipe.requirements
     print(f"Building {folder} with Python {python}:", *requirements, sep="\n  ", flush=True)
     try:
         _uv("venv", "--no-project", "--python", python, str(folder))
     except BuildFailed as error:
-        if python == sys.executable or request.get("packages") or isinstance(error, TooLong):
+        if python == sys.executable or recipe.packages or isinstance(error, TooLong):
             raise
         # A similar environment runs most jobs; none at all runs no job. The submitter has been warned.
         print(f"Python {python} is not available here ({error}); using {sys.executable}", flush=True)
@@ -108,16 +126,14 @@ def _build(folder: Path, request: Mapping[str, Any]) -> None:
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
             file.write("\n".join(requirements) + "\n")
             file.flush()
-            options = ["--no-sources", *request.get("indexes", ())]
-            options += ["--require-hashes"] if request.get("is_locked") else []
             if any(" @ " in line for line in requirements):
-                _check_hosts(folder, file.name, options, request)
-            may_build = request["may_build"] and not request.get("is_locked")
-            _run_installer("install", folder, [*options, "--requirements", file.name], may_build=may_build)
-        if request["compile"]:
+                _check_hosts(folder, file.name, request)
+            hashes = ["--require-hashes"] if recipe.is_locked else []
+            _run_installer(["install", *hashes, "--requirements", file.name], folder, request)
+        if request.compile:
             _compile(folder, base)
-    _link_worker(folder, Path(request["worker"]))
-    _link_packages(folder, request.get("packages", ()))
+    _link_worker(folder, Path(recipe.worker))
+    _link_packages(folder, recipe.packages)
     print("Ready.", flush=True)
 
 
@@ -130,45 +146,42 @@ def _clear(folder: Path) -> None:
             path.unlink()
 
 
-def _check_hosts(folder: Path, requirements: str, settings: Sequence[str], request: Mapping[str, Any]) -> None:
+def _check_hosts(folder: Path, requirements: str, request: BuildRequest) -> None:
     """Make sure that packages with a URL need none that is elsewhere: an installer would follow these, too.
 
     Raises:
         BuildFailed: one does, or nobody can tell.
     """
-    hosts = request["hosts"]
-    if "*" in hosts:
+    if "*" in request.hosts:
         return
     with tempfile.TemporaryDirectory() as temporary:
         resolved = Path(temporary) / "resolved.txt"
-        options = [*settings, "--no-header", "--no-annotate", "--output-file", str(resolved), requirements]
-        _run_installer("compile", folder, options, may_build=request["may_build"])
+        options = ["--no-header", "--no-annotate", "--output-file", str(resolved), requirements]
+        _run_installer(["compile", *options], folder, request)
         for line in resolved.read_text().splitlines():
             name, at, url = line.partition(" ;")[0].partition(" @ ")
-            if at and host_of(url.strip()) not in hosts:
+            if at and host_of(url.strip()) not in request.hosts:
                 raise BuildFailed(
                     f"{name} comes from {url}, which is on a host that the operator has not listed"
                     " (PARALLELRUN_PACKAGE_HOSTS), as a package that was named by a URL asks for"
                 )
 
 
-def _run_installer(action: str, folder: Path, options: Sequence[str], *, may_build: bool) -> None:
+def _run_installer(arguments: Sequence[str], folder: Path, request: BuildRequest) -> None:
     """Have uv do something for an environment; without a build where there is something that it could read."""
-    environment = _environment()
+    environment, recipe = _environment(), request.recipe
     secret = sorted(with_credentials(environment) | {*_files_with_credentials(environment)})
-    has_wheels_only = bool(secret) or not may_build
-    options = [*options, *(["--no-build"] if has_wheels_only else [])]
+    no_build = ["--no-build"] if recipe.is_locked or secret or not request.may_build else []
+    python = str(folder / "bin" / "python")
     try:
-        _uv("pip", action, "--python", str(folder / "bin" / "python"), *options)
+        _uv("pip", arguments[0], "--python", python, "--no-sources", *recipe.indexes, *no_build, *arguments[1:])
     except BuildFailed as error:
-        if not has_wheels_only or isinstance(error, TooLong):
+        if recipe.is_locked or not no_build or not _LACKS_WHEEL.search(str(error)):
             raise
-        if may_build:
-            raise BuildFailed(
-                f"{error} (this node installs wheels only, as {secret[0]} has credentials, which code of other packages"
-                " could read)"
-            ) from error
-        raise BuildFailed(f"{error} (this node installs wheels only; see --allow-source-packages)") from error
+        why = "; see --allow-source-packages"
+        if request.may_build:
+            why = f", as {secret[0]} has credentials, which code of other packages could read"
+        raise BuildFailed(f"{error} (this node installs wheels only{why})") from error
 
 
 def _files_with_credentials(environment: Mapping[str, str]) -> Iterator[str]:

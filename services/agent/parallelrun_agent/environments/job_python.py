@@ -7,7 +7,6 @@ process is a user of the owner's, or one for all that is locked by hashes (`reci
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -20,6 +19,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
+from parallelrun_agent.environments.build import BuildRequest
 from parallelrun_agent.environments.builder_home import (
     home_of,
     open_home,
@@ -208,14 +210,14 @@ class JobPython:
         if home is not None:
             self._home_use = InUse(home)
             open_home(home, builder)
-        request = {
-            **vars(recipe), "folder": str(folder), "lock": self._lock, "compile": self._user.is_other,
-            "may_build": self._may_build_packages, "hosts": list(self._package_hosts),
-            "pip_configuration": pip_configuration() if home else "",
-        }  # fmt: skip
+        request = BuildRequest(
+            recipe=recipe, folder=str(folder), lock=self._lock, compile=self._user.is_other,
+            may_build=self._may_build_packages, hosts=tuple(self._package_hosts),
+            pip_configuration=pip_configuration() if home else "",
+        )  # fmt: skip
         self._log_file.parent.mkdir(parents=True, exist_ok=True)
         with self._log_file.open("ab") as file, tempfile.TemporaryFile() as request_file, builder.acting():
-            request_file.write(json.dumps(request).encode())
+            request_file.write(msgspec.json.encode(request))
             request_file.seek(0)
             self._process = subprocess.Popen(
                 build_command(), stdin=request_file, stdout=file, stderr=file, start_new_session=True, cwd=home,
