@@ -33,8 +33,7 @@ class Client:
     Args:
         url: URL of the API, for example `http://127.0.0.1:8080`; by default PARALLELRUN_URL, else that of the cluster
             that `parallelrun up` started.
-        token: its bearer token; by default PARALLELRUN_TOKEN. The cluster of `parallelrun up` has a token of its own,
-            for which that variable is ignored.
+        token: its bearer token; by default PARALLELRUN_TOKEN. The cluster of `parallelrun up` needs none.
         timeout_s: the longest silence within one request. No request waits without a limit.
         retry: how often idempotent requests are repeated.
 
@@ -107,8 +106,7 @@ def server_to_use(url: str = "", token: str = "") -> tuple[str, str]:
         ConnectionFailed: there is none of these.
     """
     url = url or os.environ.get("PARALLELRUN_URL", "")
-    if url:
-        token = token or os.environ.get("PARALLELRUN_TOKEN", "")
+    token = token or os.environ.get("PARALLELRUN_TOKEN", "")
     if url and token:
         return url, token
     from parallelrun.background.state import running

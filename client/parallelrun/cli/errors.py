@@ -46,7 +46,8 @@ def lines_about(error: Exception) -> list[str]:
             if problem.hint:
                 lines.append(f"    hint: {clean(problem.hint)}")
         if isinstance(error, Unauthorized) and error.status == HTTPStatus.UNAUTHORIZED:  # else its text says who may
-            lines.append("  hint: give --token, or set PARALLELRUN_TOKEN")
+            hint = "give --token, or set PARALLELRUN_TOKEN; the cluster of `parallelrun up` needs neither"
+            lines.append(f"  hint: {hint}")
         return lines
     show = getattr(error, "format_message", None)
     if show is not None:  # a usage error

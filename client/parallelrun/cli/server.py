@@ -27,7 +27,7 @@ Token = Annotated[
     str,
     typer.Option(
         "--token",
-        help="API token (prefer PARALLELRUN_TOKEN, with a URL); not needed with `parallelrun up`.",
+        help="API token (prefer PARALLELRUN_TOKEN); not needed with `parallelrun up`.",
         show_default=False,
     ),
 ]

@@ -145,7 +145,8 @@ def test_problems_have_a_line_each_and_their_hints() -> None:
 
 def test_other_errors_are_one_line_and_no_traceback() -> None:
     assert lines_about(OSError(28, "No space left on device", "/data/x")) == ["error: /data/x: No space left on device"]
-    assert lines_about(error_of(401, {"detail": "No token."}))[-1] == "  hint: give --token, or set PARALLELRUN_TOKEN"
+    hint = "  hint: give --token, or set PARALLELRUN_TOKEN; the cluster of `parallelrun up` needs neither"
+    assert lines_about(error_of(401, {"detail": "No token."}))[-1] == hint
     assert lines_about(error_of(403, {"detail": "It is anna's."})) == ["error: It is anna's."]
     assert "bug" in lines_about(KeyError("x"))[1]
 

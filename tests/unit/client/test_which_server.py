@@ -25,7 +25,7 @@ HERE = BackgroundCluster(url="http://127.0.0.1:1", token="of-here", pid=1, home=
         (("http://127.0.0.1:11",), {}, ("http://127.0.0.1:11", "")),
         (("https://127.0.0.1:1",), {}, ("https://127.0.0.1:1", "")),
         ((), {}, ("http://127.0.0.1:1", "of-here")),
-        ((), {"PARALLELRUN_TOKEN": "of-another-server"}, ("http://127.0.0.1:1", "of-here")),
+        ((), {"PARALLELRUN_TOKEN": "of-anna"}, ("http://127.0.0.1:1", "of-anna")),
         (("", "mine"), {}, ("http://127.0.0.1:1", "mine")),
     ],
 )
