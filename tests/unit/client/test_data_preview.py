@@ -148,12 +148,16 @@ def test_preview_for_others_opens_no_file_outside_of_what_is_allowed(tmp_path: P
 
 
 def test_init_with_a_place_writes_the_options_that_it_found(tmp_path: Path, data: Path) -> None:
+    (data / "a.csv").write_text('id;name\n1;"Ada\nLovelace"\n2;\n')
     assert main(["init", str(tmp_path / "job"), "--data", str(data)]) == ExitCode.OK
     spec = read_job_file(tmp_path / "job" / "job.yml").job
     (given,) = (given for _, given in spec.data_inputs())
     assert Path(given.path).resolve() == data.resolve()
+    (data / "a.csv").write_text('id;name\n1;"Ada\n2;Bob\n')
+    (found,) = preview(spec_for(str(data)), guesses=True)
+    assert found.read == {"read_delimited": {"delimiter": ";"}}, "a quote alone is a character"
     own = {"on_mismatch": "keep", "inference": "exact", "columns_by": "name"}  # those of our own form
-    assert given.transformations == ({"read_delimited": {**own, "delimiter": ";"}},)
+    assert given.transformations == ({"read_delimited": {**own, "delimiter": ";", "support_multi_line": True}},)
 
 
 def test_doctor_says_what_the_columns_are_and_warns(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import os
 import re
 import zlib
 from contextlib import suppress
+from io import StringIO
 from itertools import islice
 from typing import Any, Final
 
@@ -67,19 +68,27 @@ def _is_hidden(path: str) -> bool:
 
 
 def _options(path: str, rule: PathRule | None) -> dict[str, Any]:
-    """The delimiter of a file of text, if it isn't a comma."""
+    """The delimiter of a file of text, if it isn't a comma, and whether values hold line ends."""
     with storage_of(path).open(path, rule) as file:
         head = file.read(_HEAD_BYTES)
     text = _text_of(_unpacked(head))
     lines = text.splitlines()[:_LINES]
-    if lines and lines[0].startswith("sep="):
+    if len(lines) < _FEWEST_LINES or lines[0].startswith("sep="):
         return {}
-    if len(lines) < _FEWEST_LINES:
-        return {}
+    delimiter = ","
     with suppress(csv.Error):
         delimiter = csv.Sniffer().sniff("\n".join(lines), _DELIMITERS).delimiter
-        return {} if delimiter == "," else {"delimiter": delimiter}
-    return {}
+    options: dict[str, Any] = {} if delimiter == "," else {"delimiter": delimiter}
+    return {**options, "support_multi_line": True} if _spans_lines(text, delimiter) else options
+
+
+def _spans_lines(text: str, delimiter: str) -> bool:
+    """Return whether values in quotes hold line ends: then all records have as many fields as the first one."""
+    records: list[list[str]] = []
+    with suppress(csv.Error):  # a quote that belongs to no value, or the end of the head
+        records.extend(csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True))
+    has_line_ends = any("\n" in value or "\r" in value for record in records for value in record)
+    return has_line_ends and len({len(record) for record in records[:-1]}) == 1
 
 
 def _unpacked(head: bytes) -> bytes:
