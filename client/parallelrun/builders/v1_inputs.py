@@ -21,6 +21,7 @@ _OF_V1: Final = {
 """Options of read steps by their names in v1, where these are others."""
 _HEADERS: Final = {True: "all_files_same_headers", False: "no_header"}
 _AS_STEP: Final = "an Input with transformations: [{filter: …}] has it, see docs/tables.md"
+_TYPES: Final = "[{'columns': 'a', 'column_type': 'int'}]"
 _READ_FIRST: Final = "tables come of methods from_…, parse_… and read_…, such as Dataset.Tabular.from_parquet_files"
 
 
@@ -170,7 +171,7 @@ def read_steps(step: str, options: dict[str, Any], partition_format: str | None,
     from parallelrun_core.problems import At, Problems
 
     if column_types:
-        hint = "an Input with transformations: [{convert_column_types: …}] has them (docs/tables.md)"
+        hint = f"an Input with transformations=[{step!r}, {{'convert_column_types': {_TYPES}}}] has them"
         raise InvalidInput.at("/set_column_types", "column types are a step of their own", hint)
     set_options = without_none({_OF_V1.get(name, name): value for name, value in options.items()})
     if isinstance(header := set_options.get("header"), bool):

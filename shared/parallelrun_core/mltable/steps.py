@@ -165,12 +165,19 @@ def parse_steps(transformations: object, at: At) -> list[AnyStep]:
     return steps
 
 
+_PATH: Final = "Path"
+
+
 def _check_order(steps: list[AnyStep], at: At) -> None:
     reads = [number for number, step in enumerate(steps) if isinstance(step, ReadStep)]
     if len(reads) > 1:
         at.wrong("only one read step is allowed")
-    if sum(isinstance(step, ExtractColumns) for step in steps) > 1:
+    formats = [parse_partition_format(step.partition_format) for step in steps if isinstance(step, ExtractColumns)]
+    if len(formats) > 1:
         at.wrong("only one partition format is allowed; write one with all placeholders")
+    has_path = any(step.include_path_column for step in steps if isinstance(step, ReadStep))
+    if has_path and any(_PATH in each.names for each in formats):
+        at.wrong(f"the partition format names a column {_PATH!r}, as that of include_path_column", "rename it")
     first = reads[0] if reads else len(steps)
     for number, step in enumerate(steps[:first]):
         if not isinstance(step, ExtractColumns):

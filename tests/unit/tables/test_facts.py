@@ -436,6 +436,11 @@ def test_a_path_that_does_not_fit_has_no_keys_or_is_an_error() -> None:
 def test_a_name_that_the_data_have_as_well_is_an_error() -> None:
     with pytest.raises(ValueError, match="'y', which the data have as well"):
         Cut(folder_with(STORES), [READ, extract("{y}/{m}/*")])
+    with_path = {READ: {"include_path_column": True}}
+    with pytest.raises(ValueError, match="the data have a column 'Path', as that of include_path_column"):
+        Cut(folder_with({"a.csv": "Path,x\np,1\n"}), [with_path])
+    with pytest.raises(InvalidInput, match="the partition format names a column 'Path'"):
+        Cut(folder_with(STORES), [with_path, extract("{Path}/{m}/*")])
 
 
 @pytest.mark.parametrize("document, place", [

@@ -22,7 +22,7 @@ from parallelrun_worker.tables.steps import (
     columns_left,
     selected,
 )
-from parallelrun_worker.tables.table import PATH, Table, salt_of
+from parallelrun_worker.tables.table import PATH, PATH_TWICE, Table, salt_of
 from parallelrun_worker.tables.table_format import Piece, named
 from parallelrun_worker.tables.together import together
 from parallelrun_worker.tables.values import Values
@@ -98,7 +98,7 @@ class ArrowRows:
             table.warn_of_path(path)
         if table.includes_path:
             if PATH in rows.column_names:
-                raise ValueError(f"cannot insert {PATH}, already exists")
+                raise ValueError(PATH_TWICE)
             rows = rows.add_column(0, PATH, pa.repeat(_text(path), len(rows)))
         for step in steps:
             if step["step"] == EXTRACT:

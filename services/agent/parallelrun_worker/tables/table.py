@@ -20,6 +20,7 @@ from parallelrun_worker.tables.together import together
 from parallelrun_worker.tables.values import Values
 
 PATH = "Path"
+PATH_TWICE = f"the data have a column {PATH!r}, as that of include_path_column, which v1's partition_format needs"
 _PINNED_EACH = 1000
 """Of so many texts one is kept: some in each MiB that Python's allocator asks the system for."""
 
@@ -148,6 +149,8 @@ class Table:
             frame = self.path_keys.add_to(frame, path, in_front=True)
             self.warn_of_path(path)
         if self.includes_path:
+            if PATH in frame.columns:
+                raise ValueError(PATH_TWICE)
             frame.insert(0, PATH, self._paths(path, frame.index))
         for step in steps:
             if step["step"] == EXTRACT:
