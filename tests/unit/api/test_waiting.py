@@ -47,7 +47,7 @@ def neighbour(**fields: Any) -> Neighbour:
 
 def situation(**fields: Any) -> Situation:
     """A job that could run: a master leads it, it has published ten mini-batches, and a node is free."""
-    record: Any = SimpleNamespace(spec=fields.pop("spec", {}), is_pipeline=False, submitted=NOW - 60)
+    record: Any = SimpleNamespace(spec=fields.pop("spec", {}), owner="bert", is_pipeline=False, submitted=NOW - 60)
     fields.setdefault("progress", Progress(scheduled=10, published=10, listing_done=True, queued_at=NOW - 60))
     fields.setdefault("nodes", (node(),))
     return Situation(
@@ -62,6 +62,10 @@ def unmet(viewer: Person = BERT, **fields: Any) -> RunCondition:
 
 
 def test_a_job_that_could_run_meets_all_conditions() -> None:
+    quota: dict[str, Any] = {"slot_limits": (None, 1), "owners_workers": {"a": 3}, "nodes": (node(busy={"job_x": 3}),)}
+    texts = {each.name: each.text for each in conditions_of(situation(**quota), BERT) if each.state == "met"}
+    assert texts["quota"] == "jobs of bert have 3 slots on 1 node"
+    assert texts["slots"] == "1 of 4 slots is free"
     conditions = conditions_of(situation(), BERT)
     assert {each.state for each in conditions} == {"met"}
     assert [each.name for each in conditions] == ["master", "disk_floor", "listing", "nodes", "node_state", "slots"]
@@ -118,12 +122,13 @@ def test_an_estimate_knows_the_start_of_a_worker_and_the_mini_batch_that_runs() 
 
 
 @pytest.mark.parametrize("fields, name, state, words, advice", [
-    ({"nodes": ()}, "nodes", "blocks", "no node is there", "parallelrun-agent"),
+    ({"slot_limits": (None, 1), "owners_workers": {"a": 4}, "nodes": (node(busy={"job_x": 4}), node("b"))}, "quota",
+     "waits", "jobs of bert have their 1 node, without a free slot", "quota set"),
     ({"nodes": (), "other_nodes": 2}, "nodes", "blocks", "2 nodes of computes", "--set compute=NAME"),
     ({"nodes": (), "spec": {"compute": "gpu"}, "progress": Progress(published=1, nodes_why="no quota")},
      "nodes", "waits", "compute 'gpu' has no node yet: no quota", "compute show gpu"),
     ({"nodes": (node(state=NodeState.DISK_FULL),)}, "node_state", "blocks", "the disk of node a is full", "room"),
-    ({"nodes": (node(state=NodeState.DRAINING),)}, "node_state", "blocks", "asked to end", "parallelrun-agent"),
+    ({"nodes": (node(state=NodeState.DRAINING),)}, "node_state", "blocks", "node a: asked to end", "parallelrun-agent"),
     ({"nodes": (node("a"),), "chosen": frozenset({"b"})}, "chosen_nodes", "waits", "no node has been chosen", ""),
     ({"nodes": (node(work={MINE: NodeWork(preparing="environment")}),)}, "preparation", "waits",
      "its environment is built on node a", "job logs"),
@@ -134,7 +139,7 @@ def test_an_estimate_knows_the_start_of_a_worker_and_the_mini_batch_that_runs() 
     ({"floor_problem": "the volume is full"}, "disk_floor", "blocks", "the volume is full", "admin usage"),
     ({"progress": Progress(bytes_shuffled=1, bytes_to_shuffle=4)}, "listing", "waits", "25 % done", ""),
     ({"progress": Progress()}, "listing", "waits", "listed and cut", ""),
-    ({"missing_limits": ("openai",)}, "rate_limits", "blocks", "openai is not defined", "limit create"),
+    ({"missing_limits": ("a", "b")}, "rate_limits", "blocks", "2 rate limits not defined: a, b", "limit create"),
     ({"slowed_limits": {"openai": 30.0}}, "rate_limits", "waits", "takes no calls for 30 s", ""),
 ])  # fmt: skip
 def test_each_condition_that_is_not_met_is_said_with_what_to_do(
@@ -172,8 +177,8 @@ def test_an_init_that_takes_long_is_shown_with_its_limit() -> None:
 
 @pytest.mark.parametrize("mini_batch, holding, name, words", [
     (10, Holding(None, "", 0, 0), "listed", "has not been found yet"),
-    (8, Holding(None, "", 0, 0), "published", "3 come before it"),
-    (4, Holding(2, "", 0, 0), "turn", "2 mini-batches of the job are handed out before it"),
+    (8, Holding(None, "", 0, 0), "published", "waits for 3 mini-batches"),
+    (4, Holding(2, "", 0, 0), "turn", "after 2 mini-batches of the job"),
     (4, Holding(None, "", 0, 0), "turn", "between two places"),
     (4, Holding(None, "", 1, 0, pause_s=29.6), "retry", "1 try failed: it runs again in 30 s at the earliest"),
 ])  # fmt: skip

@@ -131,7 +131,7 @@ def _node_state(situation: Situation, _: Person) -> RunCondition | None:
         return _blocks("node_state", f"the disk of {_named(full)} is full", "make room there: the job then goes on")
     draining = [info.node for info in situation.nodes if info.state is NodeState.DRAINING]
     if len(draining) == len(situation.nodes):
-        return _blocks("node_state", f"{_named(draining)} was asked to end, and takes nothing more", _START_NODE)
+        return _blocks("node_state", f"nothing more begins on {_named(draining)}: asked to end", _START_NODE)
     return None  # other nodes were chosen
 
 
@@ -155,14 +155,20 @@ def _preparation(situation: Situation, _: Person) -> RunCondition | None:
 def _quota(situation: Situation, _: Person) -> RunCondition | None:
     """The quota of the owner leaves a slot for the job."""
     slots, nodes = situation.slot_limits
-    workers = sum(situation.owners_workers.values())
     if slots is None and nodes is None:
         return None
-    owner, advice = situation.record.owner, "an admin of this cluster can give more: `parallelrun quota set`"
-    if slots is not None and workers >= slots and not situation.own_workers:
+    owners_workers = situation.owners_workers
+    owner, workers = situation.record.owner, sum(owners_workers.values())
+    free = any(info.busy < info.slots for info in situation.usable if info.node in owners_workers)
+    if slots is not None and workers >= slots:
         text = f"jobs of {owner} have {workers:,} of the {counted(slots, 'slot')} of their quota"
-        return _waits("quota", text, advice)
-    has = f"{counted(workers, 'slot')} on {counted(len(situation.owners_workers), 'node')}"
+    elif nodes is not None and len(owners_workers) >= nodes and not free:
+        text = f"jobs of {owner} have their {counted(nodes, 'node')}, without a free slot for this one"
+    else:
+        text = ""
+    if text and not situation.own_workers:
+        return _waits("quota", text, "an admin of this cluster can give more: `parallelrun quota set`")
+    has = f"{counted(workers, 'slot')} on {counted(len(owners_workers), 'node')}"
     return _met("quota", f"jobs of {owner} have {has}")
 
 
@@ -177,7 +183,7 @@ def _slots(situation: Situation, viewer: Person) -> RunCondition | None:
     if job_workers:
         return _met("slots", f"it has {job_workers:,} of {counted(slots, 'slot')}")
     if free:
-        return _met("slots", f"{free:,} of {counted(slots, 'slot')} {'is' if slots == 1 else 'are'} free")
+        return _met("slots", f"{free:,} of {counted(slots, 'slot')} {'is' if free == 1 else 'are'} free")
     left_s = situation.slot_in_s
     soon = f", about {about(left_s)}" if left_s is not None else ""
     text = f"waiting behind {_behind(situation.neighbours, viewer, slots)}{soon}"
@@ -227,7 +233,7 @@ def _memory(situation: Situation, _: Person) -> RunCondition | None:
         return None
     if len(short) < len(works) or situation.own_workers:
         return _met("memory", "there is memory for its workers")
-    text = f"{_named(short)} has no memory for a worker of it beside those of other jobs"
+    text = f"there is no memory on {_named(short)} for a worker of it beside those of other jobs"
     return _waits("memory", f"{text}: one of them is taken back first")
 
 
@@ -253,9 +259,9 @@ def _init(situation: Situation, _: Person) -> RunCondition | None:
 def _limits(situation: Situation, _: Person) -> RunCondition | None:
     """The rate limits that the script asks for are defined, and their services take calls."""
     if situation.missing_limits:
-        names = ", ".join(situation.missing_limits)
-        advice = f"define it: `parallelrun limit create` (name: {situation.missing_limits[0]})"
-        return _blocks("rate_limits", f"the rate limit {names} is not defined", advice)
+        names = situation.missing_limits
+        advice = f"`parallelrun limit create` defines one (name: {names[0]})"
+        return _blocks("rate_limits", f"{counted(len(names), 'rate limit')} not defined: {', '.join(names)}", advice)
     if situation.slowed_limits:
         name, wait_s = max(situation.slowed_limits.items(), key=lambda each: each[1])
         return _waits("rate_limits", f"the service behind the rate limit {name} takes no calls for {about(wait_s)}")

@@ -14,13 +14,13 @@ def conditions_of_one(situation: Situation, mini_batch: int, holding: Holding) -
     progress = situation.progress
     if mini_batch >= progress.scheduled:
         state: RunConditionState = "blocks" if progress.listing_done else "waits"
-        text = f"it has not been found yet: {counted(progress.scheduled, 'mini-batch')} are so far"
+        text = f"it has not been found yet: so far there are {progress.scheduled:,}"
         advice = "the job has no such mini-batch" if progress.listing_done else ""
         return [RunCondition(name="listed", state=state, text=text, advice=advice)]
     conditions = [RunCondition(name="listed", state="met", text="it is in the list of mini-batches")]
     if mini_batch >= progress.published:
         before = mini_batch - progress.published
-        text = f"it is handed out once some before it are decided: {before:,} come before it beyond those on Redis"
+        text = f"it waits for {counted(before, 'mini-batch')} that Redis gets before it, as others are decided"
         return [*conditions, RunCondition(name="published", state="waits", text=text)]
     conditions.append(RunCondition(name="published", state="met", text="it may be handed out"))
     if holding.tries or holding.lost:
@@ -42,6 +42,6 @@ def _place(holding: Holding) -> RunCondition:
         text = "it is between two places: a node has just ended it, or gives it back"
         return RunCondition(name="turn", state="waits", text=text)
     if holding.before:
-        text = f"{counted(holding.before, 'mini-batch')} of the job are handed out before it"
+        text = f"it is handed out after {counted(holding.before, 'mini-batch')} of the job"
         return RunCondition(name="turn", state="waits", text=text)
     return RunCondition(name="turn", state="met", text="it is the next one that a node gets")

@@ -26,7 +26,7 @@ def explain_pipeline(pipeline: Job, explained: Explanation) -> Explanation:
     names = ", ".join(step.name for step in running[:3]) + (", …" if len(running) > 3 else "")
     advice = f"`parallelrun job explain {running[0].job}` explains step {running[0].name}"
     return msgspec.structs.replace(
-        explained, runs=True, answer=f"step {names} runs", advice=advice, conditions=conditions
+        explained, runs=True, answer=f"now running: {names}", advice=advice, conditions=conditions
     )
 
 
