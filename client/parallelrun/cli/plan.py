@@ -16,9 +16,10 @@ from parallelrun.cli.server import Token, Url, connect
 from parallelrun.progress.text import size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from parallelrun.job_file.plan import JobPlan
+    from parallelrun.models import Node
     from parallelrun_core.adviser.trial import Trial
     from parallelrun_core.intake.reading import Reading
     from parallelrun_core.spec import JobSpec
@@ -57,12 +58,9 @@ def plan_command(
     for _, each in reading.jobs():
         with each.locating_problems():
             check_paths(each.job)
-    disks, slots = _cluster(url, token)
+    nodes = _ready_nodes(url, token)
     trial_s = seconds_of(trial) if trial else None
-    plans = {
-        path: _planned(each, workers or each.job.max_concurrency_per_instance or slots, disks, trial_s)
-        for path, each in reading.jobs()
-    }
+    plans = {path: _planned(each, _of_compute(nodes, each.job), workers, trial_s) for path, each in reading.jobs()}
     answers = {path: plan and plan.as_dict(tried) for path, (plan, tried) in plans.items()}
     show({"steps": answers} if reading.pipeline else answers[""], form, lines=_lines_of_all(reading, plans))
 
@@ -76,51 +74,60 @@ def _lines_of_all(reading: Reading, plans: Mapping[str, tuple[JobPlan | None, Tr
 
 
 def _planned(
-    reading: Reading, workers: int, disks: Mapping[str, int], trial_s: float | None
+    reading: Reading, nodes: Sequence[Node], workers: int, trial_s: float | None
 ) -> tuple[JobPlan | None, Trial | None]:
     """Plan a job, and try it if that is asked for; None: it has nothing to cut before other steps have run.
 
     Args:
-        workers: of each node.
-        disks: the nodes, each with the bytes that are free there.
+        nodes: those that it can have; none: this machine is one.
+        workers: of each node; 0: as the job says, or as there are slots on each of them.
         trial_s: seconds to run some of it; None: not at all.
     """
+    from parallelrun.embedded.services import usable_cpus
     from parallelrun.job_file.plan import JobPlan, measure
 
-    spec = reading.job
+    spec, cpus = reading.job, usable_cpus()
     if spec.command or not (spec.data_inputs() or spec.rank_mini_batch_count):
         return None, None
+    disks = {node.node: node.disk_free_bytes for node in nodes}
+    disks = disks or {"this machine": shutil.disk_usage(tempfile.gettempdir()).free}
+    workers = workers or spec.max_concurrency_per_instance or 0
+    slots = max(1, min((node.slots for node in nodes), default=cpus))
     plan = JobPlan(
         extent=measure(spec),
         is_auto=spec.size.is_auto,
-        workers=workers,
+        workers=workers or slots,
         nodes=min(len(disks), spec.instance_count or len(disks)),
         in_flight=1 if spec.mini_batches_in_flight == "auto" else spec.mini_batches_in_flight,
         disks_free=disks,
         has_data=not spec.rank_mini_batch_count,
     )
-    return plan, None if trial_s is None else _tried(reading, plan.workers, trial_s)
+    return plan, None if trial_s is None else _tried(reading, workers or min(slots, cpus), trial_s)
 
 
 def _unplanned(spec: JobSpec) -> str:
     return "a command: it runs once" if spec.command else "not known yet: its data are what other steps will write"
 
 
-def _cluster(url: str, token: str) -> tuple[dict[str, int], int]:
-    """Return the bytes free on each node, and the workers of each; of this machine if there is no cluster."""
-    from parallelrun.embedded.services import usable_cpus
+def _ready_nodes(url: str, token: str) -> list[Node]:
+    """Return the nodes that take work; none if there is no cluster."""
     from parallelrun.errors import ConnectionFailed
 
     try:
         with connect(url=url, token=token) as client:
-            nodes = [node for node in client.nodes.list() if node.state != "lost"]
+            return [node for node in client.nodes.list() if node.state == "ready"]
     except ConnectionFailed:
         if url:
             raise
-        nodes = []
-    if not nodes:
-        return {"this machine": shutil.disk_usage(tempfile.gettempdir()).free}, usable_cpus()
-    return {node.node: node.disk_free_bytes for node in nodes}, max(1, min(node.slots for node in nodes))
+        return []
+
+
+def _of_compute(nodes: Sequence[Node], spec: JobSpec) -> Sequence[Node]:
+    """Return the nodes of a job's compute. Its name has no effect where no compute is defined."""
+    from parallelrun_core.names.computes import plain_name
+
+    name = plain_name(spec.compute)
+    return [each for each in nodes if each.compute == name] or [each for each in nodes if not each.compute] or nodes
 
 
 def _tried(reading: Reading, workers: int, seconds: float) -> Trial:
@@ -132,7 +139,7 @@ def _tried(reading: Reading, workers: int, seconds: float) -> Trial:
 
 
 def _lines(plan: JobPlan, trial: Trial | None) -> Iterator[str]:
-    from parallelrun_core.figures import counted, duration
+    from parallelrun_core.figures import counted
 
     extent = plan.extent
     least = "" if extent.is_complete else "at least "
@@ -157,10 +164,17 @@ def _lines(plan: JobPlan, trial: Trial | None) -> Iterator[str]:
             yield f"  warning: {plan.lacks_disk}."
     else:
         yield "disk:          none of the nodes': inputs are read where they are"
+    yield from _time_lines(plan, trial)
+
+
+def _time_lines(plan: JobPlan, trial: Trial | None) -> Iterator[str]:
+    from parallelrun_core.figures import counted, duration
+
     if trial is None:
         yield "time:          not known before some of it has run: add --trial 30s"
         return
-    yield f"time:          {duration(trial.mini_batch_s)} for a mini-batch, measured here"
+    here = f"measured here with {counted(trial.processes, 'worker')}"
+    yield f"time:          {duration(trial.mini_batch_s)} for a mini-batch, {here}"
     for count in plan.node_counts():
-        here = "  <- as many as there are" if count == plan.nodes else ""
-        yield f"  {counted(count, 'node'):>12}  {duration(trial.seconds(count))}{here}"
+        mark = "  <- as many as there are" if count == plan.nodes else ""
+        yield f"  {counted(count, 'node'):>12}  {duration(trial.seconds(count))}{mark}"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from parallelrun.cli import main
+from tests.integration.client.fake_api import Answer, FakeApi
 
 pytestmark = pytest.mark.integration
 
@@ -64,6 +66,30 @@ def test_plan_with_a_trial_tells_how_long_the_job_takes(tmp_path: Path, capsys: 
     assert isinstance(seconds, dict)
     assert seconds["1"] > 200 / 2 * 0.05
     assert seconds["1"] > seconds["16"], "more nodes are quicker"
+
+
+def test_plan_is_of_the_nodes_of_the_jobs_compute_that_take_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "rows.txt").write_text("1\n")
+    cpus = len(os.sched_getaffinity(0))
+    tried: list[int] = []
+    monkeypatch.setattr("parallelrun.cli.plan._tried", lambda _, workers, __: tried.append(workers))
+    nodes = [
+        {"node": name, "state": state, "slots": slots, "compute": compute}
+        for name, state, slots, compute in (
+            ("a", "ready", 3, ""), ("b", "ready", 64 * cpus, "big"), ("c", "draining", 1, "big"), ("d", "lost", 2, ""),
+        )
+    ]  # fmt: skip
+    with FakeApi() as api:
+        api.on("GET", "/v1/nodes", Answer.of({"items": nodes}))
+        for compute, slots in (("", 3), ("azureml:big", 64 * cpus), ("local", 3)):
+            path = job(tmp_path, "def run(x): ...", f"inputs: rows.txt, compute: '{compute}'")
+            plan = said(capsys, str(path), "--url", api.url, "--trial", "1s")
+            assert (plan["workers_per_node"], plan["nodes"]) == (slots, 1), compute
+            assert tried.pop() == min(slots, cpus)
+        assert said(capsys, str(path), "--url", api.url, "--trial", "1s", "--workers", "99")["workers_per_node"] == 99
+        assert tried == [99], "as was asked for"
 
 
 def test_plan_of_what_is_not_there_is_refused_with_the_place(
