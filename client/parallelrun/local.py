@@ -17,7 +17,7 @@ from parallelrun.embedded.local_run import RunOptions, RunResult, run_here
 from parallelrun.job_file.reading import Document, read_spec
 from parallelrun.progress.display import Display
 from parallelrun.progress.plain import display_on
-from parallelrun.resources.names import own_names
+from parallelrun.resources.names import local_resolver
 from parallelrun_core.spec import JobSpec, PipelineSpec
 
 
@@ -52,7 +52,7 @@ def run(
         JobFailed, JobCanceled: the job ended without a result. Its logs are in the folder.
         ClusterFailed: the cluster can't start, or has stopped working.
     """
-    reading = read_spec(spec, own_names)
+    reading = read_spec(spec, local_resolver)
     end = run_here(
         reading,
         RunOptions(

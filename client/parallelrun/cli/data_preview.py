@@ -48,12 +48,12 @@ def preview_command(
     Nothing is run. Without a job file or a step, how the files are read is found out, and shown.
     """
     from parallelrun.job_file.reading import read_job_file
-    from parallelrun.resources.names import own_names
+    from parallelrun.resources.names import local_resolver
     from parallelrun_core.checks.data_preview import preview
 
     is_job = source.endswith((".yml", ".yaml")) and Path(source).is_file() and not read
     if is_job:
-        specs = [each.job for _, each in read_job_file(source, names=own_names).jobs()]
+        specs = [each.job for _, each in read_job_file(source, names=local_resolver).jobs()]
     else:
         specs = [spec_for(source, _step(read))]
     previews = [each for spec in specs for each in preview(spec, rows, guesses=not is_job)]

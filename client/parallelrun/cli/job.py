@@ -71,13 +71,13 @@ def create(
     """Submit a job, and print its id."""
     from parallelrun.client import server_to_use
     from parallelrun.packaging.submission import notes_on
-    from parallelrun.resources.names import names_at
+    from parallelrun.resources.names import resolver_at
     from parallelrun.top.page import address_of
 
     check_strict(strict=strict, follows=stream)
     if notify_secret and not notify:
         raise typer.BadParameter("it signs what --notify sends: name a URL, too", param_hint="--notify-secret")
-    reading = read_with_options(file, assignments, inputs, names_at(lambda: server_to_use(url, token)))
+    reading = read_with_options(file, assignments, inputs, resolver_at(lambda: server_to_use(url, token)))
     spec = reading.spec.model_copy(update={"resume_from": resume_from}) if resume_from else reading.spec
     if notify:
         spec = spec.model_copy(update={"notify": _notify(notify, notify_secret)})

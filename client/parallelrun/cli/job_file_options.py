@@ -39,6 +39,6 @@ def read_with_options(
         InvalidInput: something is wrong with it.
     """
     from parallelrun.job_file.reading import input_assignments, read_job_file
-    from parallelrun.resources.names import own_names
+    from parallelrun.resources.names import local_resolver
 
-    return read_job_file(file, [*(assignments or ()), *input_assignments(inputs or ())], names or own_names)
+    return read_job_file(file, [*(assignments or ()), *input_assignments(inputs or ())], names or local_resolver)

@@ -16,7 +16,6 @@ from parallelrun.cli.job_files import JobId
 from parallelrun.cli.job_follow import say_end_of
 from parallelrun.cli.output import FormatOption, OutputFormat, say, show
 from parallelrun.cli.server import Client
-from parallelrun_core.figures import clock
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -121,9 +120,9 @@ def _drawn(snapshot: Snapshot, height: int) -> RenderableType:
 
     job = snapshot.job
     began = job.started or job.submitted
-    lasted = ""
+    lasted_s = None
     if began:
         ended = datetime.fromisoformat(job.ended) if job.ended else datetime.now(UTC)
-        lasted = clock(max(0.0, (ended - datetime.fromisoformat(began)).total_seconds()))
+        lasted_s = max(0.0, (ended - datetime.fromisoformat(began)).total_seconds())
     pace = job.pace if job.pace is not None and not job.has_ended else Pace()
-    return screen(snapshot, lasted=lasted, items_per_s=pace.items_per_s, left_s=pace.left_s, height=height)
+    return screen(snapshot, lasted_s=lasted_s, items_per_s=pace.items_per_s, left_s=pace.left_s, height=height)

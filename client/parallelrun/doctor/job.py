@@ -146,9 +146,9 @@ _LATER: Final = "the nodes build it with their own indexes; if they fail, too, m
 
 def _read(path: Path) -> Reading:
     from parallelrun.job_file.reading import read_job_file
-    from parallelrun.resources.names import own_names
+    from parallelrun.resources.names import local_resolver
 
-    return read_job_file(path, names=own_names)
+    return read_job_file(path, names=local_resolver)
 
 
 def jobs_of(place: Place) -> list[tuple[str, JobSpec]]:

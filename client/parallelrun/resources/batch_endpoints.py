@@ -109,11 +109,11 @@ class BatchDeployments(SendsJobs):
 
     def _read(self, definition: Definition, *, name: str, endpoint: str) -> DeploymentReading:
         from parallelrun.job_file.reading import read_definition
-        from parallelrun.resources.names import names_of
+        from parallelrun.resources.names import resolver_over
         from parallelrun_core.endpoints.document import read_deployment
 
         with read_definition(definition, name=name, endpoint_name=endpoint) as (document, folder):
-            return read_deployment(document, folder=folder, names=names_of(self._transport)(folder))
+            return read_deployment(document, folder=folder, names=resolver_over(self._transport)(folder))
 
     def list(self, endpoint_name: str) -> list[BatchDeployment]:
         """Return the deployments of an endpoint, by name. Raises NotFound."""

@@ -62,9 +62,9 @@ class Jobs(JobInsight, SendsJobs):
             InvalidInput: a field is wrong. Nothing was sent.
         """
         from parallelrun.job_file.reading import read_spec
-        from parallelrun.resources.names import names_of
+        from parallelrun.resources.names import resolver_over
 
-        reading = read_spec(spec, names_of(self._transport))
+        reading = read_spec(spec, resolver_over(self._transport))
         key = idempotency_key or secrets.token_hex(16)
         document, sources = self._job_and_code(reading.spec, upload_code=upload_code)
         headers = submission_headers(key, traceparent)

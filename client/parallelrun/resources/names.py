@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, nullcontext
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,33 +22,32 @@ if TYPE_CHECKING:
 _NOT_THERE = 404
 
 
-def names_of(transport: Transport) -> NamesFor:
-    """The names that a server knows, with the site file of this machine before its own."""
-    return lambda folder: Lazily(lambda: _of_server(lambda: nullcontext(transport), folder))
+def resolver_over(transport: Transport) -> NamesFor:
+    """Resolve names on a server, with the site file of this machine before its own."""
+    return lambda folder: Lazily(lambda: _ServerNames(lambda: nullcontext(transport), folder).resolver())
 
 
-def names_at(server: Callable[[], tuple[str, str]]) -> NamesFor:
-    """Return the names of a server that is connected to only if a document has a name; looking it up may then raise
-    ConnectionFailed.
+def resolver_at(server: Callable[[], tuple[str, str]]) -> NamesFor:
+    """Resolve names on a server that is connected to only if a document has a name; that may raise ConnectionFailed.
 
     Args:
         server: its URL and token.
     """
 
-    def opened() -> AbstractContextManager[Transport]:
+    def connect() -> AbstractContextManager[Transport]:
         from parallelrun.http.transport import Transport
 
         return closing(Transport(*server()))
 
-    return lambda folder: Lazily(lambda: _of_server(opened, folder))
+    return lambda folder: Lazily(lambda: _ServerNames(connect, folder).resolver())
 
 
-def own_names(folder: Path) -> Lazily:
-    """The names that this user's runs on this machine know."""
-    return Lazily(lambda: _own(folder))
+def local_resolver(folder: Path) -> Lazily:
+    """Resolve names in what this user's runs on this machine know."""
+    return Lazily(lambda: _local_resolver(folder))
 
 
-def _own(folder: Path) -> Resolver:
+def _local_resolver(folder: Path) -> Resolver:
     from parallelrun_core.assets.catalog import Catalog
     from parallelrun_core.assets.site import SiteNow, site_file
     from parallelrun_core.datastores.document import datastore_catalog
@@ -64,32 +64,45 @@ def _own(folder: Path) -> Resolver:
     return names_in(Catalog(root, is_own=True), site, code_at=lambda snapshot: str(code_store(root) / snapshot))
 
 
-def _of_server(opened: Callable[[], AbstractContextManager[Transport]], folder: Path) -> Resolver:
-    from parallelrun.resources.assets import Assets
-    from parallelrun_core.assets.site import SiteNow, site_file
+class _ServerNames:
+    """The names that a server resolves, each through a transport that is opened for the question.
 
-    own_site = SiteNow(lambda: site_file(folder))
-    theirs: list[Site] = []
+    Args:
+        folder: that of the document; its site file comes before the server's.
+    """
 
-    def site() -> Site:
-        if not theirs:
-            with opened() as transport:
-                theirs.append(_site_of(transport))
-        return own_site().over(theirs[0])
+    def __init__(self, connect: Callable[[], AbstractContextManager[Transport]], folder: Path) -> None:
+        from parallelrun_core.assets.site import SiteNow, site_file
 
-    def known(kind: str, reference: Reference) -> names.Asset:
-        with opened() as transport:
-            return _asked(transport, kind, reference.text)
+        self._connect = connect
+        self._local_site = SiteNow(lambda: site_file(folder))
 
-    def keep(source: Path | CodeSource, dockerfile: str) -> str:
-        with opened() as transport:
+    def resolver(self) -> Resolver:
+        return Resolver(
+            self._asset, self._site, keep_code=self._send_code, output_of=self._output, own_site=self._local_site
+        )
+
+    @cached_property
+    def _server_site(self) -> Site:
+        with self._connect() as transport:
+            return _site_of(transport)
+
+    def _site(self) -> Site:
+        return self._local_site().over(self._server_site)
+
+    def _asset(self, kind: str, reference: Reference) -> names.Asset:
+        with self._connect() as transport:
+            return _resolve_asset(transport, kind, reference.text)
+
+    def _send_code(self, source: Path | CodeSource, dockerfile: str) -> str:
+        from parallelrun.resources.assets import Assets
+
+        with self._connect() as transport:
             return Assets(transport, "component").send_code(source, dockerfile)
 
-    def output_of(job_id: str, name: str) -> str:
-        with opened() as transport:
+    def _output(self, job_id: str, name: str) -> str:
+        with self._connect() as transport:
             return _output_of(transport, job_id, name)
-
-    return Resolver(known, site, keep_code=keep, output_of=output_of, own_site=own_site)
 
 
 def _site_of(transport: Transport) -> Site:
@@ -118,7 +131,7 @@ def _output_of(transport: Transport, job_id: str, name: str) -> str:
     raise NotFound(f"Job {job_id[:80]} has no output {name[:80]!r}, or nobody has made it.")
 
 
-def _asked(transport: Transport, kind: str, text: str) -> names.Asset:
+def _resolve_asset(transport: Transport, kind: str, text: str) -> names.Asset:
     """The asset that a server knows by a name.
 
     Raises:

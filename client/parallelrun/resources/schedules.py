@@ -76,11 +76,11 @@ class Schedules(Definitions[Schedule], SendsJobs):
 
     def _read(self, definition: Definition) -> ScheduleReading:
         from parallelrun.job_file.reading import read_definition
-        from parallelrun.resources.names import names_of
+        from parallelrun.resources.names import resolver_over
         from parallelrun_core.schedules.document import read_schedule
 
         with read_definition(definition) as (document, folder):
-            names = names_of(self._transport)(folder)
+            names = resolver_over(self._transport)(folder)
             return read_schedule(document, created=datetime.now(UTC), folder=folder, names=names)
 
     def _create_job(

@@ -15,12 +15,15 @@ from parallelrun.progress.steps import describe_step, most_urgent
 from parallelrun.progress.text import clean, counts, done_of, mini_batches, pace, rate, size, waiting_words
 from parallelrun.top.snapshot import Snapshot
 from parallelrun_core.answers.pictures import KindsOfErrors, Lane, Throughput, Timeline
+from parallelrun_core.figures import clock
 
 _BLOCKS: Final = " ▁▂▃▄▅▆▇█"
-_ERRORS: Final = 5
-_STEPS: Final = 20
-_NODES: Final = 12
+_MOST_ERRORS: Final = 5
+_MOST_STEPS: Final = 20
+_MOST_NODES: Final = 12
 _MUCH_WAITING: Final = 0.2
+_IDLE_PART: Final = 0.05
+"""A worker that did something for less of a moment than this was idle."""
 _FIXED_LINES: Final = 14
 _STYLES: Final = {"completed": "green", "failed": "red", "canceled": "red"}
 _ACTIVITIES: Final = (("run", "█", "green"), ("load", "▓", "cyan"), ("init", "▒", "yellow"))
@@ -28,29 +31,31 @@ _ACTIVITIES: Final = (("run", "█", "green"), ("load", "▓", "cyan"), ("init",
 
 
 def screen(
-    snapshot: Snapshot, *, lasted: str, items_per_s: float | None, left_s: float | None, height: int
+    snapshot: Snapshot, *, lasted_s: float | None, items_per_s: float | None, left_s: float | None, height: int
 ) -> RenderableType:
     """Everything about a job, as far as there is room.
 
     Args:
-        lasted: for how long the job has run.
+        lasted_s: for how long the job has run; None: it hasn't begun.
         height: the lines of the terminal.
     """
     job = snapshot.job
     title = f"{clean(job.name or job.id)}  {job.id}  "
     head = Text(title, style="bold", no_wrap=True).append(job.state, _STYLES.get(job.state, "bold cyan"))
-    head.append(f"  {lasted}", "dim")
+    if lasted_s is not None:
+        head.append(f"  {clock(lasted_s)}", "dim")
     parts: list[RenderableType] = [head, *_progress(snapshot, items_per_s, left_s)]
     if words := waiting_words(job.waiting):
         parts.append(Text(words, style="yellow"))
     if snapshot.throughput.mini_batches:
         parts.append(_curve(snapshot.throughput))
-    parts += _steps(snapshot)
+    steps = [*_steps(snapshot)]
+    parts += steps
     if snapshot.nodes:
         parts += [Text(), _nodes(snapshot.nodes)]
-    room = height - _FIXED_LINES - min(len(snapshot.nodes), _NODES) - min(len(snapshot.errors.items), _ERRORS)
+    listed = len(steps) + min(len(snapshot.nodes), _MOST_NODES) + min(len(snapshot.errors.items), _MOST_ERRORS)
     if snapshot.workers.lanes:
-        parts += [Text(), _workers(snapshot.workers, max(room, 3))]
+        parts += [Text(), _workers(snapshot.workers, max(height - _FIXED_LINES - listed, 3))]
     if snapshot.errors.items:
         parts += [Text(), _errors(snapshot.errors)]
     return Group(*parts)
@@ -70,7 +75,7 @@ def strip(lane: Lane, bucket_s: float) -> Text:
     for index in range(len(lane.run)):
         seconds = {name: getattr(lane, name)[index] for name, _, _ in _ACTIVITIES}
         _, char, style = max(_ACTIVITIES, key=lambda each: seconds[each[0]])
-        is_idle = sum(seconds.values()) < bucket_s * 0.05
+        is_idle = sum(seconds.values()) < bucket_s * _IDLE_PART
         text.append("·" if is_idle else char, "dim" if is_idle else style)
     return text
 
@@ -99,7 +104,7 @@ def _curve(throughput: Throughput) -> Text:
 
 
 def _steps(snapshot: Snapshot) -> Iterator[RenderableType]:
-    steps, others = most_urgent(snapshot.job.steps, _STEPS)
+    steps, others = most_urgent(snapshot.job.steps, _MOST_STEPS)
     for step in steps:
         yield Text(f"{clean(step.name)}: {describe_step(step)}", _STYLES.get(step.state, ""), no_wrap=True)
     if others:
@@ -108,15 +113,15 @@ def _steps(snapshot: Snapshot) -> Iterator[RenderableType]:
 
 def _nodes(nodes: Sequence[Node]) -> Table:
     table = _columns("NODE", "STATE", "WORKERS", "MEMORY", "FREE DISK", "WAITED LAST MINUTE")
-    for node in nodes[:_NODES]:
+    for node in nodes[:_MOST_NODES]:
         memory = size(node.memory_bytes) if node.memory_bytes else ""
         style = "" if node.is_alive else "red"
         free = size(node.disk_free_bytes) if node.disk_free_bytes else ""
         table.add_row(
             clean(node.node), Text(node.state, style), f"{node.busy}/{node.slots}", memory, free, _waited(node)
         )
-    if len(nodes) > _NODES:
-        table.add_row(f"and {len(nodes) - _NODES:,} more")
+    if len(nodes) > _MOST_NODES:
+        table.add_row(f"and {len(nodes) - _MOST_NODES:,} more")
     return table
 
 
@@ -148,11 +153,11 @@ def _workers(timeline: Timeline, room: int) -> Table:
 
 def _errors(errors: KindsOfErrors) -> Table:
     table = _columns("TIMES", "ERROR")
-    for kind in errors.items[:_ERRORS]:
+    for kind in errors.items[:_MOST_ERRORS]:
         place = f"  ({clean(kind.place)})" if kind.place else ""
         words = f"{kind.category}: {clean(kind.message, most=300)}{place}"
         table.add_row(f"{kind.count:,}", Text(words, "red", no_wrap=True, overflow="ellipsis"))
-    if (others := errors.count - sum(kind.count for kind in errors.items[:_ERRORS])) > 0:
+    if (others := errors.count - sum(kind.count for kind in errors.items[:_MOST_ERRORS])) > 0:
         table.add_row(f"{others:,}", "of other kinds")
     return table
 

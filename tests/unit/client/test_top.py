@@ -15,7 +15,7 @@ from parallelrun_core.answers.pictures import DoingNow, KindOfError, KindsOfErro
 def drawn(shown: Snapshot, *, height: int = 60, width: int = 120) -> list[str]:
     stream = io.StringIO()
     console = Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
-    console.print(screen(shown, lasted="1:02", items_per_s=20.0, left_s=30.0, height=height))
+    console.print(screen(shown, lasted_s=62.0, items_per_s=20.0, left_s=30.0, height=height))
     return [line.rstrip() for line in stream.getvalue().splitlines()]
 
 
@@ -88,6 +88,8 @@ def test_what_has_no_room_is_counted() -> None:
     assert len(lines) <= 40
     assert "and 28 more" in lines
     assert any(line.startswith("and 98") or line.startswith("and 99") for line in lines)
+    steps = [Step(name=f"s{number}", state="waiting") for number in range(30)]
+    assert len(drawn(structs.replace(many, job=structs.replace(running(), steps=steps)))) <= 60
 
 
 def test_a_pipeline_shows_its_steps() -> None:
