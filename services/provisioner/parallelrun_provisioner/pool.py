@@ -75,7 +75,7 @@ class Pool:
     """
 
     def __init__(
-        self, compute: Compute, engine: Engine, around: EngineEnvironment, redis: tuple[Provisioning, NodeRegistry],
+        self, compute: Compute, engine: Engine, engine_env: EngineEnvironment, redis: tuple[Provisioning, NodeRegistry],
         settings: Mapping[str, str], *, revision: str = "", is_over: bool = False,
     ) -> None:  # fmt: skip
         self.compute = compute
@@ -86,7 +86,7 @@ class Pool:
         self.left: Sequence[str] = ()
         """What there was still when its nodes were given back."""
         self._engine = engine
-        self._around = around
+        self._engine_env = engine_env
         self._provisioning, self._nodes = redis
         self._settings = settings
         self._attempts = LaunchAttempts(compute.name, compute.kind, self._provisioning)

@@ -62,12 +62,12 @@ class Provisioner:
         """What is wrong with computes that have no pool."""
         self._is_leading = False
         try:
-            self._around  # noqa: B018 - a secret that can't be read is said at once
+            self._engine_env  # noqa: B018 - a secret that can't be read is said at once
         except InvalidInput as error:
             log.error("nodes_unfit", error=error.message)
 
     @cached_property
-    def _around(self) -> EngineEnvironment:
+    def _engine_env(self) -> EngineEnvironment:
         """Return what engines are told. Raises InvalidInput: they can't be."""
         return self._settings.engine_environment(cluster_id(self._settings.root))
 
@@ -191,7 +191,7 @@ class Provisioner:
             return
         try:
             engine: Engine = getattr(import_module(f"{_ENGINES}.{kind}"), f"{kind.title()}Engine")(
-                compute, self._around
+                compute, self._engine_env
             )
         except Exception as error:  # a library or a setting of the engine is missing, or wrong
             self._is_unfit(compute, f"the engine {kind!r} can't be used: {error}", is_over=is_over)
@@ -199,7 +199,7 @@ class Provisioner:
             return
         redis = self._provisioning, self._nodes
         settings = self._node_settings()
-        pool = Pool(compute, engine, self._around, redis, settings, revision=revision, is_over=is_over)
+        pool = Pool(compute, engine, self._engine_env, redis, settings, revision=revision, is_over=is_over)
         pool.resume(self._provisioning.status(compute.name))
         self._pools[key] = pool
 
@@ -212,8 +212,8 @@ class Provisioner:
         """Return what agents must know that is no secret."""
         settings = self._settings
         variables = {
-            "PARALLELRUN_REDIS_URL": self._around.redis_url,
-            "PARALLELRUN_ROOT": str(self._around.root),
+            "PARALLELRUN_REDIS_URL": self._engine_env.redis_url,
+            "PARALLELRUN_ROOT": str(self._engine_env.root),
             "PARALLELRUN_LEASE_SECONDS": f"{settings.lease_seconds:g}",
             "PARALLELRUN_ALONE_SECONDS": f"{settings.node_alone_seconds:g}",
         }

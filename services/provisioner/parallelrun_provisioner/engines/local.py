@@ -45,11 +45,11 @@ _SCRIPT: Final = 'echo $$ >"$0" && exec "$@"'
 class LocalEngine:
     def __init__(self, compute: LocalCompute, engine_environment: EngineEnvironment) -> None:
         self._compute = compute
-        self._around = engine_environment
+        self._engine_env = engine_environment
         self._folder = engine_environment.root / "nodes" / compute.name
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         """Those that this provisioner has started: it must see them end."""
-        self._told_at: dict[str, float] = {}
+        self._stop_sent_at: dict[str, float] = {}
 
     def plan(self, launch: Launch) -> str:
         """The command line, after the settings in its environment."""
@@ -100,7 +100,7 @@ class LocalEngine:
             if process is None:
                 self._forget(path)
                 continue
-            is_overdue = now - self._told_at.setdefault(each, now) >= _PATIENCE_S
+            is_overdue = now - self._stop_sent_at.setdefault(each, now) >= _PATIENCE_S
             with suppress(ProcessLookupError):
                 if process:
                     os.killpg(process, signal.SIGKILL) if is_overdue else os.kill(process, signal.SIGTERM)
@@ -119,7 +119,8 @@ class LocalEngine:
 
     def _environment(self, launch: Launch) -> dict[str, str]:
         inherited = {name: value for name, value in os.environ.items() if name not in _OWN}
-        secret = {"PARALLELRUN_REDIS_SECRET": self._around.agent_secret} if self._around.agent_secret else {}
+        agent_secret = self._engine_env.agent_secret
+        secret = {"PARALLELRUN_REDIS_SECRET": agent_secret} if agent_secret else {}
         return {**inherited, **launch.environment, **secret}
 
     def _node(self, path: Path) -> EngineNode:
@@ -139,7 +140,7 @@ class LocalEngine:
     def _forget(self, path: Path) -> None:
         """Remove what is left of a node that has ended."""
         each = path.stem
-        self._told_at.pop(each, None)
+        self._stop_sent_at.pop(each, None)
         shutil.rmtree(_work_dir(each), ignore_errors=True)
         for file in (self._log(each), path):
             file.unlink(missing_ok=True)

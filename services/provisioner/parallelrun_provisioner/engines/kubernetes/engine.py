@@ -27,7 +27,7 @@ class KubernetesEngine:
         settings: KubernetesSettings | None = None,
     ) -> None:
         self._compute = compute
-        self._around = engine_environment
+        self._engine_env = engine_environment
         self._settings = settings or KubernetesSettings.from_environment()
         self._known: Api | None = None
 
@@ -44,7 +44,7 @@ class KubernetesEngine:
 
     def nodes(self) -> Sequence[EngineNode]:
         """The nodes of all Pods with our labels."""
-        selector = f"{CLUSTER}={self._around.cluster},{COMPUTE}={self._compute.name}"
+        selector = f"{CLUSTER}={self._engine_env.cluster},{COMPUTE}={self._compute.name}"
         pods = list(self._api.list(selector))
         return [node_of(pod) for pod in pods if compute_of(pod["metadata"]["name"]) == self._compute.name]
 
@@ -68,5 +68,5 @@ class KubernetesEngine:
         return self._known
 
     def _manifest(self, launch: Launch, owner_uid: str = "") -> dict[str, Any]:
-        self._settings.check_secret(self._around.agent_secret, "the Secret")
-        return manifest(self._compute, self._settings, self._around.cluster, launch, owner_uid)
+        self._settings.check_secret(self._engine_env.agent_secret, "the Secret")
+        return manifest(self._compute, self._settings, self._engine_env.cluster, launch, owner_uid)

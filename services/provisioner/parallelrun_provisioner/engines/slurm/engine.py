@@ -39,10 +39,10 @@ class SlurmEngine:
 
     def __init__(self, compute: SlurmCompute, engine_environment: EngineEnvironment) -> None:
         self._compute = compute
-        self._around = engine_environment
+        self._engine_env = engine_environment
         self._mark = batch.mark(engine_environment.cluster, compute.name)
         self._folder = engine_environment.root / "nodes" / compute.name
-        self._told_at: dict[int, float] = {}
+        self._stop_sent_at: dict[int, float] = {}
         """When a job was told to end, for as long as it is there."""
         self._logs: dict[str, str] = {}
         """The end of the log of each node that has failed and is listed still."""
@@ -69,7 +69,7 @@ class SlurmEngine:
     def nodes(self) -> Sequence[EngineNode]:
         jobs = self._jobs()
         live = {job.id for job in jobs if job.standing is not NodeStanding.ENDED}
-        self._told_at = {number: at for number, at in self._told_at.items() if number in live}
+        self._stop_sent_at = {number: at for number, at in self._stop_sent_at.items() if number in live}
         failed = {job.name for job in jobs if job.state == "FAILED"}
         self._logs = {name: self._logs.get(name) or end_of_log(self._folder / f"{name}.log") for name in failed}
         return [self._with_log(node) for node in nodes_of(jobs)]
@@ -81,7 +81,7 @@ class SlurmEngine:
         now = time.monotonic()
         signalled, canceled = [], []
         for job in self._jobs(launch_ids):
-            if job.standing is NodeStanding.RUNNING and now - self._told_at.setdefault(job.id, now) < _PATIENCE_S:
+            if job.standing is NodeStanding.RUNNING and now - self._stop_sent_at.setdefault(job.id, now) < _PATIENCE_S:
                 signalled.append(str(job.id))
             elif job.standing is not NodeStanding.ENDED:
                 canceled.append(str(job.id))
@@ -93,14 +93,14 @@ class SlurmEngine:
         """There is nothing open."""
 
     def _arguments(self, launch: Launch) -> list[str]:
-        return batch.arguments(self._compute, launch, cluster=self._around.cluster, folder=self._folder)
+        return batch.arguments(self._compute, launch, cluster=self._engine_env.cluster, folder=self._folder)
 
     def _script(self, launch: Launch) -> str:
         settings = {
-            "PARALLELRUN_REDIS_URL": self._compute.redis_url or self._around.redis_url,
-            "PARALLELRUN_ROOT": str(self._around.root),
+            "PARALLELRUN_REDIS_URL": self._compute.redis_url or self._engine_env.redis_url,
+            "PARALLELRUN_ROOT": str(self._engine_env.root),
         }
-        if self._around.agent_secret:
+        if self._engine_env.agent_secret:
             settings["PARALLELRUN_REDIS_SECRET_FILE"] = str(self._secret)
         return batch.script(self._compute, launch, python=sys.executable, environment=settings)
 
@@ -111,8 +111,8 @@ class SlurmEngine:
     def _prepare(self) -> None:
         """Make the folder of the nodes' logs, and the file with the agents' password; forget logs of long ago."""
         self._folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
-        if self._around.agent_secret:
-            text = f"{self._around.agent_secret}\n".encode()
+        if self._engine_env.agent_secret:
+            text = f"{self._engine_env.agent_secret}\n".encode()
             if not self._secret.exists() or self._secret.read_bytes() != text:
                 replace_file(self._secret, text, mode=PRIVATE_FILE)
         oldest = time.time() - _LOGS_KEPT_S

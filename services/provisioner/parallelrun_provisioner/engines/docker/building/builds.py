@@ -25,10 +25,10 @@ _TRIES: Final = 3
 class Builds:
     """The builds for the jobs of one compute. For one thread; none of its calls waits for a build."""
 
-    def __init__(self, compute: Containers, settings: DockerSettings, around: EngineEnvironment) -> None:
+    def __init__(self, compute: Containers, settings: DockerSettings, engine_environment: EngineEnvironment) -> None:
         self._compute = compute
         self._settings = settings
-        self._around = around
+        self._engine_env = engine_environment
         self._platform = ""
         self._tags: dict[str, str] = {}
         """Of those that are there, what the Engine calls them."""
@@ -70,7 +70,7 @@ class Builds:
             if sum(each.over_at is None for each in self._builds.values()) >= MOST_AT_ONCE:
                 return ImageState(said="waiting for the builds of other images", is_queued=True)
             build = self._builds[image] = self._begin(client, built, jobs)
-        build.log.also_to(Logs(JobFolder(self._around.root, job).logs).image_build for job in jobs)
+        build.log.also_to(Logs(JobFolder(self._engine_env.root, job).logs).image_build for job in jobs)
         build.stop_if_late()
         if build.over_at is None:
             return ImageState(said=f"building its image: {build.said}")
@@ -115,8 +115,8 @@ class Builds:
 
     def _begin(self, client: Any, built: BuiltImage, jobs: Collection[str]) -> Building:
         tag = tag_of(built, self._platform_of(client))
-        folder = code_store(self._around.root) / built.context
-        sent = parameters(built, tag, self._around.cluster, self._compute, self._settings)
+        folder = code_store(self._engine_env.root) / built.context
+        sent = parameters(built, tag, self._engine_env.cluster, self._compute, self._settings)
         return Building(folder, sent, jobs, self._settings.builds_on, limit_s=self._settings.build_seconds)
 
     def _is_there(self, client: Any, image: str, built: BuiltImage) -> bool:
