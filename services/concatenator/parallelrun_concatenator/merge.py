@@ -62,10 +62,10 @@ def merge(
         CorruptLog: the rows of a segment are not what was committed.
         OSError: a part is missing, or the disk is full.
     """
-    opened, storage, owner = PartFiles(parts), storage_of(target), parts.parent.name
+    opened, storage, job_id = PartFiles(parts), storage_of(target), parts.parent.name
     if is_url(target):  # an upload that nobody completes is invisible, and paid for
-        storage.discard(storage.unfinished(target, owner))
-    with closing(opened), storage.create(target, owner, rule) as file:
+        storage.discard(storage.unfinished(target, job_id))
+    with closing(opened), storage.create(target, job_id, rule) as file:
         with BlockWriter(file, progress) as output:
             (assembler or Verbatim()).assemble(segments, opened, output)
             failpoints.reach("concatenate.before_sync")

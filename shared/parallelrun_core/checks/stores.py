@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from parallelrun_core.errors import Conflict, InvalidInput, Problem
-from parallelrun_core.storage.interface import Trouble
+from parallelrun_core.storage.interface import PathProblem
 from parallelrun_core.storage.location import is_url, location_of
 from parallelrun_core.storage.path_rule import PathRule
 from parallelrun_core.storage.stores import storage_of
@@ -27,7 +27,7 @@ def refusals(paths: Sequence[str], rule: PathRule) -> Iterator[Problem]:
             location = location_of(supported_path(path)).path
             trouble = storage_of(location).place_trouble(location, rule)
         except (OSError, ValueError) as error:
-            trouble = Trouble(str(error))
+            trouble = PathProblem(str(error))
         if trouble is not None:
             yield Problem(pointer=f"/paths/{number}", message=trouble.message, hint=trouble.hint)
 

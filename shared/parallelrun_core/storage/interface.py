@@ -56,7 +56,7 @@ class Replaced(OSError):
     """A file is not the one that was asked for: there is another version of it now."""
 
 
-class Trouble(NamedTuple):
+class PathProblem(NamedTuple):
     """Why a job can't use a path, and what to do."""
 
     message: str
@@ -141,7 +141,7 @@ class Storage(Protocol):
 
     def place_trouble(
         self, path: str, rule: PathRule, *, pattern: Sequence[str] | None = None, is_written: bool = False
-    ) -> Trouble | None:
+    ) -> PathProblem | None:
         """Why a job may not use such a path at all: not a whole path, or the rule refuses what it leads to.
 
         Args:
@@ -149,7 +149,9 @@ class Storage(Protocol):
         """
         ...
 
-    def input_trouble(self, path: str, *, is_one_file: bool = False, rule: PathRule | None = None) -> Trouble | None:
+    def input_trouble(
+        self, path: str, *, is_one_file: bool = False, rule: PathRule | None = None
+    ) -> PathProblem | None:
         """Why there is nothing to read at a folder, file or pattern, as far as that can be known now; or None.
 
         Args:
@@ -157,7 +159,7 @@ class Storage(Protocol):
         """
         ...
 
-    def output_trouble(self, path: str, *, is_file: bool = False) -> Trouble | None:
+    def output_trouble(self, path: str, *, is_file: bool = False) -> PathProblem | None:
         """Why a folder, or a file, can't be created or written to, as far as that can be known now; or None."""
         ...
 
@@ -176,7 +178,7 @@ class Storage(Protocol):
         """
         ...
 
-    def from_everywhere(self, path: str) -> str:
+    def unique_relative_path(self, path: str) -> str:
         """A relative path for a file that none of another folder, bucket or server has."""
         ...
 
@@ -256,11 +258,11 @@ class Storage(Protocol):
         """The one name of a file, of all those by which it can be named. Nothing is asked of a server for it."""
         ...
 
-    def create(self, path: str, owner: str, rule: PathRule | None = None) -> NewFile:
+    def create(self, path: str, job_id: str, rule: PathRule | None = None) -> NewFile:
         """Begin to write a file; missing folders above it are created.
 
         Args:
-            owner: the job. `unfinished` finds by it what a process that died has left.
+            job_id: `unfinished` finds by it what a process that died has left.
 
         Raises:
             OSError: the storage refuses.
@@ -285,8 +287,8 @@ class Storage(Protocol):
         """
         ...
 
-    def unfinished(self, path: str, owner: str) -> Sequence[str]:
-        """Return what `create` of the same path and owner has begun, and neither published nor removed so far."""
+    def unfinished(self, path: str, job_id: str) -> Sequence[str]:
+        """Return what `create` of the same path and job has begun, and neither published nor removed so far."""
         ...
 
     def discard(self, unfinished: Sequence[str]) -> None:

@@ -23,7 +23,7 @@ class Store:
         self.answers = threading.Event()
         self.answers.set()
 
-    def unfinished(self, path: str, owner: str) -> Sequence[str]:
+    def unfinished(self, path: str, job_id: str) -> Sequence[str]:
         assert self.answers.wait(30)
         return [*self.uploads]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 from parallelrun_core.storage.globs import START, Pattern, split_pattern
-from parallelrun_core.storage.interface import NewFile, Page, Trouble, Version
+from parallelrun_core.storage.interface import NewFile, Page, PathProblem, Version
 from parallelrun_core.storage.leftovers import LeftoverNames
 from parallelrun_core.storage.path_rule import PathRule
 
@@ -73,13 +73,15 @@ class MemoryStorage:
 
     def place_trouble(
         self, path: str, rule: PathRule, *, pattern: Sequence[str] | None = None, is_written: bool = False
-    ) -> Trouble | None:
-        return None if path.startswith(f"{_SCHEME}open/") else Trouble(f"{path!r} is not below {_SCHEME}open")
+    ) -> PathProblem | None:
+        return None if path.startswith(f"{_SCHEME}open/") else PathProblem(f"{path!r} is not below {_SCHEME}open")
 
-    def input_trouble(self, path: str, *, is_one_file: bool = False, rule: PathRule | None = None) -> Trouble | None:
+    def input_trouble(
+        self, path: str, *, is_one_file: bool = False, rule: PathRule | None = None
+    ) -> PathProblem | None:
         return None
 
-    def output_trouble(self, path: str, *, is_file: bool = False) -> Trouble | None:
+    def output_trouble(self, path: str, *, is_file: bool = False) -> PathProblem | None:
         return None
 
     def split(self, path: str) -> tuple[str, list[str]]:
@@ -88,7 +90,7 @@ class MemoryStorage:
     def below(self, path: str, top: str) -> str | None:
         return path.removeprefix(f"{top}/") if path.startswith(f"{top}/") else None
 
-    def from_everywhere(self, path: str) -> str:
+    def unique_relative_path(self, path: str) -> str:
         return path.partition("://")[2]
 
     def is_folder(self, path: str) -> bool:
@@ -134,10 +136,10 @@ class MemoryStorage:
     def replace(self, made: str, target: str) -> None:
         self.content[target] = self.content.pop(made)
 
-    def create(self, path: str, owner: str, rule: PathRule | None = None) -> NewFile:
+    def create(self, path: str, job_id: str, rule: PathRule | None = None) -> NewFile:
         raise NotImplementedError
 
-    def unfinished(self, path: str, owner: str) -> Sequence[str]:
+    def unfinished(self, path: str, job_id: str) -> Sequence[str]:
         return []
 
     def discard(self, unfinished: Sequence[str]) -> None:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parallelrun_core.storage.interface import Trouble
+from parallelrun_core.storage.interface import PathProblem
 from parallelrun_core.storage.local.checks import input_trouble
 from parallelrun_core.storage.local.listing import LocalListing
 from parallelrun_core.storage.stores import storage_of
@@ -23,7 +23,7 @@ from tests.unit.storage.trees import make, pattern_names, trees
 NOBODY = 65534
 
 
-def trouble_with(path: str | Path, *, is_one_file: bool = False) -> Trouble | None:
+def trouble_with(path: str | Path, *, is_one_file: bool = False) -> PathProblem | None:
     return storage_of(str(path)).input_trouble(str(path), is_one_file=is_one_file)
 
 
@@ -94,7 +94,7 @@ def test_an_input_without_a_file_is_refused_with_the_reason(tmp_path: Path, path
 def test_a_folder_is_no_single_file_but_a_pattern_may_match_one(tmp_path: Path) -> None:
     (tmp_path / "a.txt").touch()
     trouble = trouble_with(tmp_path, is_one_file=True)
-    assert trouble == Trouble(f"{str(tmp_path)!r} is a folder", "type: uri_folder")
+    assert trouble == PathProblem(f"{str(tmp_path)!r} is a folder", "type: uri_folder")
     assert trouble_with(tmp_path / "*.txt", is_one_file=True) is None
 
 
@@ -201,5 +201,7 @@ def test_a_folder_for_outputs_must_be_one_that_can_be_written(
     assert storage.output_trouble(f"{tmp_path}/out/x.csv", is_file=True) is None
     shutil.rmtree(tmp_path / "out", ignore_errors=True)
     (tmp_path / "out").touch()
-    assert storage.output_trouble(f"{tmp_path}/out/x.csv", is_file=True) == Trouble(f"'{tmp_path}/out' is not a folder")
-    assert storage.output_trouble(f"{tmp_path}/out/deeper") == Trouble(f"'{tmp_path}/out' is not a folder")
+    assert storage.output_trouble(f"{tmp_path}/out/x.csv", is_file=True) == PathProblem(
+        f"'{tmp_path}/out' is not a folder"
+    )
+    assert storage.output_trouble(f"{tmp_path}/out/deeper") == PathProblem(f"'{tmp_path}/out' is not a folder")

@@ -212,7 +212,7 @@ class SideObjects:
     def __init__(self, url: str, folder: Path) -> None:
         storage, versions = storage_of(url), _listed(url)
         top, pattern = storage.split(url)
-        places = {each: folder / (storage.below(each, top) or storage.from_everywhere(each)) for each in versions}
+        places = {each: folder / (storage.below(each, top) or storage.unique_relative_path(each)) for each in versions}
         _check(places, folder)
         self.missing = {each: SideObject(each, version, places[each]) for each, version in versions.items()}
         self.size_bytes = sum(version.size_bytes for version in versions.values())

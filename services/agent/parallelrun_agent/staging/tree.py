@@ -77,7 +77,7 @@ class JobTree:
         storage, top = storage_of(url), self._tops[number]
         if top and (below := storage.below(url, top)) is not None:
             return f"{self._data[number][0]}/{below}"
-        return f"{_STORES}/{storage.from_everywhere(url)}"
+        return f"{_STORES}/{storage.unique_relative_path(url)}"
 
     def part(self, name: str) -> str:
         """Return where a part of an object is that has a name of its own."""

@@ -17,7 +17,7 @@ from parallelrun_core.names.assets import INCLUDES, stored_code
 from parallelrun_core.problems import Problems
 from parallelrun_core.spec import Input, JobSpec
 from parallelrun_core.spec.requirements import host_of
-from parallelrun_core.storage.interface import Trouble
+from parallelrun_core.storage.interface import PathProblem
 from parallelrun_core.storage.location import is_url
 from parallelrun_core.storage.path_rule import PathRule, Places
 from parallelrun_core.storage.stores import storage_of
@@ -202,7 +202,7 @@ def _content(rule: PathRule, pointer: str, job_input: Input) -> Problem | None:
     )
 
 
-def _problem(pointer: str, trouble: Trouble | None) -> Problem | None:
+def _problem(pointer: str, trouble: PathProblem | None) -> Problem | None:
     return trouble and Problem(pointer=pointer, message=trouble.message, hint=trouble.hint)
 
 

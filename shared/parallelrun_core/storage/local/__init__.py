@@ -13,7 +13,7 @@ from typing import BinaryIO, Final
 
 from parallelrun_core.durable_files import sync_folder
 from parallelrun_core.storage.globs import split_existing
-from parallelrun_core.storage.interface import Replaced, Trouble, Version
+from parallelrun_core.storage.interface import PathProblem, Replaced, Version
 from parallelrun_core.storage.local.checks import input_trouble, output_trouble, place_trouble
 from parallelrun_core.storage.local.listing import LocalListing
 from parallelrun_core.storage.local.new_file import LocalNewFile, unfinished
@@ -30,13 +30,15 @@ class LocalStorage:
 
     def place_trouble(
         self, path: str, rule: PathRule, *, pattern: Sequence[str] | None = None, is_written: bool = False
-    ) -> Trouble | None:
+    ) -> PathProblem | None:
         return place_trouble(path, rule, pattern=pattern, is_written=is_written)
 
-    def input_trouble(self, path: str, *, is_one_file: bool = False, rule: PathRule | None = None) -> Trouble | None:
+    def input_trouble(
+        self, path: str, *, is_one_file: bool = False, rule: PathRule | None = None
+    ) -> PathProblem | None:
         return input_trouble(path, is_one_file=is_one_file, rule=rule)
 
-    def output_trouble(self, path: str, *, is_file: bool = False) -> Trouble | None:
+    def output_trouble(self, path: str, *, is_file: bool = False) -> PathProblem | None:
         return output_trouble(Path(path).parent if is_file else Path(path))
 
     def split(self, path: str) -> tuple[str, list[str]]:
@@ -48,7 +50,7 @@ class LocalStorage:
         folder = top.rstrip("/") + "/"
         return path.removeprefix(folder) if path.startswith(folder) else None
 
-    def from_everywhere(self, path: str) -> str:
+    def unique_relative_path(self, path: str) -> str:
         return path.lstrip("/")
 
     def is_folder(self, path: str) -> bool:
@@ -112,10 +114,10 @@ class LocalStorage:
         file = Path(path)
         return str(file.parent.resolve() / file.name)
 
-    def create(self, path: str, owner: str, rule: PathRule | None = None) -> LocalNewFile:
+    def create(self, path: str, job_id: str, rule: PathRule | None = None) -> LocalNewFile:
         if rule is not None:
             rule.check(os.fsencode(Path(path).parent), is_written=True)
-        return LocalNewFile(Path(path), owner, rule)
+        return LocalNewFile(Path(path), job_id, rule)
 
     def put(self, path: str, file: BinaryIO, size_bytes: int) -> None:
         beside = Path(path).with_name(f".parallelrun-{secrets.token_hex(6)}")
@@ -131,8 +133,8 @@ class LocalStorage:
         os.replace(source, target)
         sync_folder(Path(target).parent)
 
-    def unfinished(self, path: str, owner: str) -> Sequence[str]:
-        return unfinished(Path(path), owner)
+    def unfinished(self, path: str, job_id: str) -> Sequence[str]:
+        return unfinished(Path(path), job_id)
 
     def discard(self, unfinished: Sequence[str]) -> None:
         for each in unfinished:

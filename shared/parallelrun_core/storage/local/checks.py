@@ -15,7 +15,7 @@ from typing import Final
 
 from parallelrun_core.errors import UnsafePath
 from parallelrun_core.storage.globs import START, Pattern, as_literal, split_existing
-from parallelrun_core.storage.interface import Trouble
+from parallelrun_core.storage.interface import PathProblem
 from parallelrun_core.storage.local.listing import opened_folder, parted
 from parallelrun_core.storage.path_rule import PathRule
 
@@ -29,15 +29,15 @@ _NOTHING_TO_CUT: Final = "there is nothing to cut into mini-batches"
 
 def place_trouble(
     path: str, rule: PathRule, *, pattern: Sequence[str] | None = None, is_written: bool = False
-) -> Trouble | None:
+) -> PathProblem | None:
     if not path.startswith("/"):
         message = f"{path!r} is relative, but there is no job file to resolve it against"
-        return Trouble(message, "give an absolute path on the server")
+        return PathProblem(message, "give an absolute path on the server")
     try:
         refusal = rule.refusal(path, pattern=pattern, is_written=is_written)
     except (OSError, ValueError) as error:
-        return Trouble(f"{path[:200]!r} can't be used as a path: {error}")
-    return refusal and Trouble(*refusal)
+        return PathProblem(f"{path[:200]!r} can't be used as a path: {error}")
+    return refusal and PathProblem(*refusal)
 
 
 def input_trouble(
@@ -46,45 +46,45 @@ def input_trouble(
     is_one_file: bool = False,
     rule: PathRule | None = None,
     clock: Callable[[], float] = time.monotonic,
-) -> Trouble | None:
+) -> PathProblem | None:
     start, below = split_existing(path)
     try:
         return _trouble_at(path, _Search(start, below, rule, clock), is_one_file=is_one_file)
     except UnsafePath as error:
         (problem,) = error.problems
-        return Trouble(problem.message, problem.hint)
+        return PathProblem(problem.message, problem.hint)
     except (FileNotFoundError, NotADirectoryError):
-        return Trouble(f"there is no file or folder {start!r}")
+        return PathProblem(f"there is no file or folder {start!r}")
     except PermissionError as error:
         return _denied(path, os.fsdecode(error.filename or start))
     except OSError as error:
-        return Trouble(f"{path[:200]!r} can't be read: {error.strerror}")
+        return PathProblem(f"{path[:200]!r} can't be read: {error.strerror}")
 
 
-def _trouble_at(path: str, search: _Search, *, is_one_file: bool) -> Trouble | None:
+def _trouble_at(path: str, search: _Search, *, is_one_file: bool) -> PathProblem | None:
     mode = os.stat(search.start).st_mode
     if stat.S_ISDIR(mode):
         if is_one_file and not search.has_pattern:
-            return Trouble(f"{path!r} is a folder", "type: uri_folder")
+            return PathProblem(f"{path!r} is a folder", "type: uri_folder")
         return _trouble_in_folder(path, search)
     if search.has_pattern:
-        return Trouble(f"there is no folder {os.fsdecode(search.start)!r}")
-    return None if stat.S_ISREG(mode) else Trouble(f"{path!r} is neither a file nor a folder")
+        return PathProblem(f"there is no folder {os.fsdecode(search.start)!r}")
+    return None if stat.S_ISREG(mode) else PathProblem(f"{path!r} is neither a file nor a folder")
 
 
-def _trouble_in_folder(path: str, search: _Search) -> Trouble | None:
+def _trouble_in_folder(path: str, search: _Search) -> PathProblem | None:
     if search.has_file():
         return None
     if search.matching_folder:
         folder = os.fsdecode(search.matching_folder)
         hint = f"for all files below such folders, give {path.rstrip('/') + '/**'!r}"
-        return Trouble(f"{path!r} matches no file, only folders such as {folder!r}", hint)
+        return PathProblem(f"{path!r} matches no file, only folders such as {folder!r}", hint)
     if not search.has_pattern:
-        return Trouble(f"the folder {path!r} has no files", _NOTHING_TO_CUT)
+        return PathProblem(f"the folder {path!r} has no files", _NOTHING_TO_CUT)
     if "[" in path:
         message = f"no file matches {path!r}, in which [ ] is a pattern for one of the characters between them"
-        return Trouble(message, f"for a name that has brackets, write {as_literal(path)!r}")
-    return Trouble(f"no file matches {path!r}", _NOTHING_TO_CUT)
+        return PathProblem(message, f"for a name that has brackets, write {as_literal(path)!r}")
+    return PathProblem(f"no file matches {path!r}", _NOTHING_TO_CUT)
 
 
 class _Search:
@@ -143,7 +143,7 @@ class _Search:
         return False
 
 
-def output_trouble(folder: Path) -> Trouble | None:
+def output_trouble(folder: Path) -> PathProblem | None:
     existing = folder
     while not os.path.lexists(existing):
         existing = existing.parent
@@ -151,12 +151,12 @@ def output_trouble(folder: Path) -> Trouble | None:
         with tempfile.TemporaryFile(dir=existing):
             return None
     except NotADirectoryError:
-        return Trouble(f"{str(existing)!r} is not a folder")
+        return PathProblem(f"{str(existing)!r} is not a folder")
     except OSError as error:
-        return Trouble(f"{str(existing)!r} can't be written to: {error.strerror}")
+        return PathProblem(f"{str(existing)!r} can't be written to: {error.strerror}")
 
 
-def _denied(path: str, refused: str) -> Trouble:
+def _denied(path: str, refused: str) -> PathProblem:
     """Why something can't be read: which folder lets whom not in."""
     closed = next((str(each) for each in reversed(Path(refused).parents) if not _is_allowed(each, os.X_OK)), None)
     verb, right, folder = ("enter", "x", closed) if closed is not None else ("list", "rx", refused)
@@ -166,7 +166,7 @@ def _denied(path: str, refused: str) -> Trouble:
         who = f"user {pwd.getpwuid(uid).pw_name!r} (uid {uid})"
     except KeyError:
         who = f"the user with uid {uid}"
-    return Trouble(
+    return PathProblem(
         f"{path!r} can't be read: permission denied: {who} may not {verb} the {kind} {folder!r}",
         f"as in: chmod o+{right} {shlex.quote(str(folder))}; or run ParallelRun as a user who has that right",
     )

@@ -20,20 +20,20 @@ _MARK: Final = ".merging-"
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
-def unfinished_prefix(owner: str) -> str:
-    """Return how the names of the files begin that are on their way for this owner."""
-    return f"{_MARK}{owner}-"
+def unfinished_prefix(job_id: str) -> str:
+    """Return how the names of the files begin that are on their way for this job."""
+    return f"{_MARK}{job_id}-"
 
 
 class LocalNewFile(DirectFile):
     """A local file on its way, as `interface.NewFile` describes it."""
 
-    def __init__(self, target: Path, owner: str, rule: PathRule | None = None) -> None:
+    def __init__(self, target: Path, job_id: str, rule: PathRule | None = None) -> None:
         self._named = target
         self._folder = _opened(target.parent, rule)
         here = Path(f"/proc/self/fd/{self._folder}")
         self._target = here / target.name
-        self._beside = here / f"{unfinished_prefix(owner)}{secrets.token_hex(8)}"
+        self._beside = here / f"{unfinished_prefix(job_id)}{secrets.token_hex(8)}"
         try:
             super().__init__(self._beside)
         except BaseException:
@@ -88,9 +88,9 @@ def _entered(folder: Path, rule: PathRule | None) -> int:
         os.close(above)
 
 
-def unfinished(target: Path, owner: str) -> list[str]:
-    """The files beside the target that are on their way for this owner, or were when their process died."""
-    return [str(path) for path in target.parent.glob(f"{glob.escape(unfinished_prefix(owner))}*")]
+def unfinished(target: Path, job_id: str) -> list[str]:
+    """The files beside the target that are on their way for this job, or were when their process died."""
+    return [str(path) for path in target.parent.glob(f"{glob.escape(unfinished_prefix(job_id))}*")]
 
 
 def publish(source: Path, target: Path, own_hashes: Container[str], *, name: str) -> None:

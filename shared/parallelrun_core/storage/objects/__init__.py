@@ -29,7 +29,7 @@ import posixpath
 from collections.abc import Sequence
 from typing import BinaryIO, cast
 
-from parallelrun_core.storage.interface import NewFile, Trouble, Version
+from parallelrun_core.storage.interface import NewFile, PathProblem, Version
 from parallelrun_core.storage.objects import uploads
 from parallelrun_core.storage.objects.address import address_of, split
 from parallelrun_core.storage.objects.allowed import check, refusal
@@ -50,22 +50,24 @@ class ObjectStorage:
 
     def place_trouble(
         self, path: str, rule: PathRule, *, pattern: Sequence[str] | None = None, is_written: bool = False
-    ) -> Trouble | None:
+    ) -> PathProblem | None:
         try:
             return refusal(path if pattern is not None else split(path)[0], rule)
         except ValueError as error:
-            return Trouble(str(error))
+            return PathProblem(str(error))
 
-    def input_trouble(self, path: str, *, is_one_file: bool = False, rule: PathRule | None = None) -> Trouble | None:
+    def input_trouble(
+        self, path: str, *, is_one_file: bool = False, rule: PathRule | None = None
+    ) -> PathProblem | None:
         """Nothing that can be known now: the API fetches nothing from servers that a user names."""
         return None
 
-    def output_trouble(self, path: str, *, is_file: bool = False) -> Trouble | None:
+    def output_trouble(self, path: str, *, is_file: bool = False) -> PathProblem | None:
         address = address_of(path)
         if address.is_web:
-            return Trouble(f"{path!r} is a file of a web server, which can't be written to", "name an object store")
+            return PathProblem(f"{path!r} is a file of a web server, which can't be written to", "name an object store")
         if is_file and not address.key:
-            return Trouble(f"{path!r} names no object", "put a name behind the bucket")
+            return PathProblem(f"{path!r} names no object", "put a name behind the bucket")
         return None
 
     def split(self, path: str) -> tuple[str, list[str]]:
@@ -79,7 +81,7 @@ class ObjectStorage:
         is_below = address.store == folder.store and address.key.startswith(prefix)
         return address.key.removeprefix(prefix) if is_below else None
 
-    def from_everywhere(self, path: str) -> str:
+    def unique_relative_path(self, path: str) -> str:
         address = address_of(path)
         return f"{address.store.partition('://')[2]}/{address.key}"
 
@@ -133,9 +135,9 @@ class ObjectStorage:
         address = address_of(path)
         return f"{address.store}/{address.key}"
 
-    def create(self, path: str, owner: str, rule: PathRule | None = None) -> NewFile:
+    def create(self, path: str, job_id: str, rule: PathRule | None = None) -> NewFile:
         check(path, rule)
-        return uploads.create(path, owner)
+        return uploads.create(path, job_id)
 
     def put(self, path: str, file: BinaryIO, size_bytes: int) -> None:
         uploads.put(path, file, size_bytes)
@@ -143,8 +145,8 @@ class ObjectStorage:
     def replace(self, source: str, target: str) -> None:
         uploads.replace(source, target)
 
-    def unfinished(self, path: str, owner: str) -> Sequence[str]:
-        return uploads.unfinished(path, owner)
+    def unfinished(self, path: str, job_id: str) -> Sequence[str]:
+        return uploads.unfinished(path, job_id)
 
     def discard(self, unfinished: Sequence[str]) -> None:
         uploads.discard(unfinished)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.errors import NotFound, UnsafePath
-from parallelrun_core.storage.interface import Trouble
+from parallelrun_core.storage.interface import PathProblem
 from parallelrun_core.storage.location import datastore_of
 from parallelrun_core.storage.objects.address import address_of
 from parallelrun_core.storage.path_rule import PathRule
@@ -17,7 +17,7 @@ _CLOUDS = (".core.windows.net", ".core.chinacloudapi.cn", ".core.usgovcloudapi.n
 """Azure's own, as the names of their servers end."""
 
 
-def refusal(url: str, rule: PathRule) -> Trouble | None:
+def refusal(url: str, rule: PathRule) -> PathProblem | None:
     """Why a URL may not be used; None if it may.
 
     Raises:
@@ -28,26 +28,26 @@ def refusal(url: str, rule: PathRule) -> Trouble | None:
     if is_below(url, rule.urls):
         return None
     hint = f"allowed_roots: {':'.join(rule.urls)}" if rule.urls else _HOW
-    return Trouble(f"{url[:200]!r} is outside of the places that jobs may use", hint)
+    return PathProblem(f"{url[:200]!r} is outside of the places that jobs may use", hint)
 
 
 _HOW = f"PARALLELRUN_ALLOWED_ROOTS of the API has no URL: add one there, such as {_AS}"
 
 
-def _of_datastore(name: str, url: str, rule: PathRule) -> Trouble | None:
+def _of_datastore(name: str, url: str, rule: PathRule) -> PathProblem | None:
     """Return the trouble with a path in a datastore: what it stands for counts."""
     catalog = datastore_registry.catalog()
     if catalog is None:
-        return Trouble(f"{url[:200]!r}: no datastores are known here", "submit the job to a cluster that has them")
+        return PathProblem(f"{url[:200]!r}: no datastores are known here", "submit the job to a cluster that has them")
     try:
         datastore = catalog.get(name)
     except NotFound:
-        return Trouble(f"there is no datastore {name!r}", catalog.hint(name))
+        return PathProblem(f"there is no datastore {name!r}", catalog.hint(name))
     place = f"{datastore.root}/{address_of(url).key}"
     if is_below(place, rule.urls):
         return None
     message = f"{url[:200]!r} stands for {place[:200]!r}, which is outside of the places that jobs may use"
-    return Trouble(message, f"allowed_roots: {':'.join(rule.urls)}" if rule.urls else _HOW)
+    return PathProblem(message, f"allowed_roots: {':'.join(rule.urls)}" if rule.urls else _HOW)
 
 
 def is_below(url: str, roots: Iterable[str]) -> bool:

@@ -31,13 +31,13 @@ _PART_BYTES: Final = 8 << 20
 _AT_ONCE: Final = 3
 
 
-def create(url: str, owner: str) -> NewFile:
+def create(url: str, job_id: str) -> NewFile:
     address = address_of(url)
     upload: NewFile
     if s3.is_s3(address):
-        upload = multipart.MultipartObject(url, address, owner)
+        upload = multipart.MultipartObject(url, address, job_id)
     else:
-        upload = copy_then_delete.ObjectBeside(url, address, owner)
+        upload = copy_then_delete.ObjectBeside(url, address, job_id)
     return upload
 
 
@@ -61,11 +61,11 @@ def replace(source_url: str, target: str) -> None:
     way.replace(target, source, where)
 
 
-def unfinished(url: str, owner: str) -> Sequence[str]:
+def unfinished(url: str, job_id: str) -> Sequence[str]:
     address = address_of(url)
     if s3.is_s3(address):
         return multipart.unfinished(address)
-    return copy_then_delete.unfinished(address, owner)
+    return copy_then_delete.unfinished(address, job_id)
 
 
 def discard(names: Sequence[str]) -> None:

@@ -24,16 +24,16 @@ _AT_ONCE: Final = 2
 class ObjectBeside:
     """An object on its way under another name, as `interface.NewFile` describes it."""
 
-    def __init__(self, url: str, address: Address, owner: str) -> None:
+    def __init__(self, url: str, address: Address, job_id: str) -> None:
         import obstore
 
-        self._url, self._address, self._owner = url, address, owner
-        self._beside = posixpath.join(_folder(address, owner), secrets.token_hex(8))
+        self._url, self._address, self._job_id = url, address, job_id
+        self._beside = posixpath.join(_folder(address, job_id), secrets.token_hex(8))
         self._client = client_of(address.store)
-        if self._owner_there() not in ("", owner):
+        if self._owner_there() not in ("", job_id):
             raise taken(url)
         self._file = obstore.open_writer(
-            self._client, self._beside, buffer_size=_PART_BYTES, max_concurrency=_AT_ONCE, attributes={_OWNER: owner}
+            self._client, self._beside, buffer_size=_PART_BYTES, max_concurrency=_AT_ONCE, attributes={_OWNER: job_id}
         )
         self._is_written = False
         self._size = 0
@@ -63,7 +63,7 @@ class ObjectBeside:
         try:
             self._copy(overwrite=False)
         except Taken as error:
-            if self._owner_there() != self._owner:
+            if self._owner_there() != self._job_id:
                 raise taken(self._url) from error
             self._copy(overwrite=True)
 
@@ -85,11 +85,11 @@ class ObjectBeside:
         return str(head.attributes.get(_OWNER, "somebody"))
 
 
-def unfinished(address: Address, owner: str) -> list[str]:
-    """Return what is beside a key on its way for this owner, or was when its process died."""
+def unfinished(address: Address, job_id: str) -> list[str]:
+    """Return what is beside a key on its way for this job, or was when its process died."""
     import obstore
 
-    folder = _folder(address, owner)
+    folder = _folder(address, job_id)
     place = f"{address.store}/{folder}"
     with metered(place, "list"), in_plain_words(place):
         pages = obstore.list(client_of(address.store), folder)
@@ -118,5 +118,5 @@ def remove(url: str) -> None:
         return
 
 
-def _folder(address: Address, owner: str) -> str:
-    return posixpath.join(posixpath.dirname(address.key), f"{_MARK}{owner}")
+def _folder(address: Address, job_id: str) -> str:
+    return posixpath.join(posixpath.dirname(address.key), f"{_MARK}{job_id}")

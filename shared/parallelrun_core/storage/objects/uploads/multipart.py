@@ -54,15 +54,15 @@ class MultipartObject:
         Conflict: an object of somebody else has that name; it is better known before all is uploaded.
     """
 
-    def __init__(self, url: str, address: Address, owner: str) -> None:
-        self._url, self._owner, self._mark = url, owner, secrets.token_hex(16)
+    def __init__(self, url: str, address: Address, job_id: str) -> None:
+        self._url, self._job_id, self._mark = url, job_id, secrets.token_hex(16)
         self._client, self._where = s3.place_of(address)
         self._replaced = self._there()
         """What this job has published earlier."""
-        if self._replaced is not None and self._replaced.owner != owner:
+        if self._replaced is not None and self._replaced.owner != job_id:
             raise taken(url)
         with metered(url, "upload"), _in_plain_words(url):
-            begun = self._client.create_multipart_upload(**self._where, Metadata={_OWNER: owner, _UPLOAD: self._mark})
+            begun = self._client.create_multipart_upload(**self._where, Metadata={_OWNER: job_id, _UPLOAD: self._mark})
         self._upload: str = begun["UploadId"]
         self._parts = Parts(self._put)
         self._tags: list[str] = []
@@ -94,7 +94,7 @@ class MultipartObject:
             self._complete({"IfMatch": self._replaced.tag} if self._replaced is not None else {"IfNoneMatch": "*"})
         except (FileExistsError, FileNotFoundError, _Gone) as error:
             present = self._there()
-            if present is not None and present.owner != self._owner:
+            if present is not None and present.owner != self._job_id:
                 raise taken(self._url) from error
             if present is None or present.upload != self._mark:  # else only the answer to an earlier try was lost
                 raise _Gone(errno.ESTALE, _CHANGED, self._url) from error
