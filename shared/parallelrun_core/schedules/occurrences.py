@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, tzinfo
@@ -13,7 +14,7 @@ from parallelrun_core.schedules.wall_clock import moment_of, moments_of, wall_ti
 _DAY: Final = timedelta(days=1)
 _HORIZON: Final = 366 * 41
 """In days. What isn't due within it never is: the 29th of February on a given day of the week is within 40 years."""
-_BACK: Final = (timedelta(hours=2), timedelta(days=2), timedelta(days=70), timedelta(days=800))
+_LOOK_BACK: Final = (timedelta(hours=2), timedelta(days=2), timedelta(days=70), timedelta(days=800))
 """How far to look back for the latest one, farther each time."""
 COUNTED: Final = 1000
 """No more than so many are counted."""
@@ -35,13 +36,18 @@ class Days(Protocol):
 class Occurrences(Protocol):
     """The moments, in UTC and in whole seconds, at which something is due."""
 
+    @property
+    def last(self) -> datetime | None:
+        """Return the moment after which nothing is due; None: there is no end."""
+        ...
+
     def after(self, moment: datetime) -> Iterator[datetime]:
         """Yield the occurrences after a moment, in order."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class ByTheClock:
+class WallClockOccurrences:
     """On days and at times by the clocks of a time zone.
 
     A time that clocks jump over is due when they do; one that they show twice, the first time. What is due in every
@@ -84,7 +90,7 @@ class ByTheClock:
 
 
 @dataclass(frozen=True, slots=True)
-class ByTheTime:
+class IntervalOccurrences:
     """Occurrences at equal distances, whatever clocks show."""
 
     first: datetime
@@ -109,15 +115,13 @@ def next_of(due: Occurrences, moment: datetime) -> datetime | None:
 
 def latest_of(due: Occurrences, since: datetime, until: datetime) -> datetime | None:
     """The last one after `since` and not after `until`, if there is one."""
-    for back in _BACK:
+    until = until if due.last is None else min(until, due.last)  # else one that ended long ago is read from `since` on
+    for back in _LOOK_BACK:
         begin = max(since, until - back)
         within = list(_until(due.after(begin), until))
         if within or begin == since:
             return within[-1] if within else None
-    latest = None
-    for latest in _until(due.after(since), until):  # noqa: B007 - the last one is what is wanted
-        pass
-    return latest
+    return next(iter(deque(_until(due.after(since), until), maxlen=1)), None)
 
 
 def count_between(due: Occurrences, since: datetime, before: datetime) -> int:

@@ -11,7 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parallelrun_core.schedules.cron import Cron, parse_cron
-from parallelrun_core.schedules.occurrences import COUNTED, ByTheClock, ByTheTime, count_between, latest_of, next_of
+from parallelrun_core.schedules.occurrences import (
+    COUNTED,
+    IntervalOccurrences,
+    WallClockOccurrences,
+    count_between,
+    latest_of,
+    next_of,
+)
 from parallelrun_core.schedules.wall_clock import wall_time
 from parallelrun_core.schedules.zones import zone_named
 
@@ -39,8 +46,8 @@ def at(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
-def clock(expression: str, zone: str) -> ByTheClock:
-    return ByTheClock(parse_cron(expression), zone_named(zone), at("2000-01-01T00:00"), None)
+def clock(expression: str, zone: str) -> WallClockOccurrences:
+    return WallClockOccurrences(parse_cron(expression), zone_named(zone), at("2000-01-01T00:00"), None)
 
 
 def minute_by_minute(cron: Cron, zone: tzinfo, since: datetime, until: datetime) -> Iterator[datetime]:
@@ -126,7 +133,7 @@ def test_a_day_that_is_not_there_is_due_when_it_is_passed_over() -> None:
 
 
 def test_equal_distances_do_not_depend_on_clocks() -> None:
-    due = ByTheTime(at("2026-03-28T00:00"), timedelta(hours=7), None)
+    due = IntervalOccurrences(at("2026-03-28T00:00"), timedelta(hours=7), None)
 
     assert next_of(due, at("2026-03-28T00:00") - MINUTE) == at("2026-03-28T00:00")
     assert next_of(due, at("2026-03-28T00:00")) == at("2026-03-28T07:00")
@@ -136,8 +143,8 @@ def test_equal_distances_do_not_depend_on_clocks() -> None:
 
 def test_nothing_is_due_after_the_end_nor_before_the_beginning() -> None:
     begin, end = at("2026-11-23T06:00"), at("2026-11-23T08:00")
-    hourly = ByTheClock(parse_cron("0 * * * *"), UTC, begin, end)
-    equal = ByTheTime(begin, timedelta(hours=1), end)
+    hourly = WallClockOccurrences(parse_cron("0 * * * *"), UTC, begin, end)
+    equal = IntervalOccurrences(begin, timedelta(hours=1), end)
 
     for due in (hourly, equal):
         assert [each.hour for each in due.after(at("2026-11-01T00:00"))] == [6, 7, 8]

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 from pydantic import BeforeValidator, Field
 
 from parallelrun_core.schedules.cron import parse_cron
-from parallelrun_core.schedules.occurrences import ByTheClock, Occurrences
+from parallelrun_core.schedules.occurrences import Occurrences, WallClockOccurrences
 from parallelrun_core.schedules.trigger_base import Trigger, lower
 
 
@@ -20,7 +20,7 @@ class CronTrigger(Trigger):
     """`MINUTES HOURS DAYS MONTHS DAYS-OF-WEEK`."""
 
     def due(self, zone: tzinfo, first: datetime, last: datetime | None, pointer: str) -> Occurrences:
-        return ByTheClock(parse_cron(self.expression, f"{pointer}/expression"), zone, first, last)
+        return WallClockOccurrences(parse_cron(self.expression, f"{pointer}/expression"), zone, first, last)
 
     def describe(self) -> str:
         return self.expression

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from parallelrun_core.described import Strict
 from parallelrun_core.problems import Problems
-from parallelrun_core.schedules.occurrences import ByTheClock, ByTheTime, Occurrences
+from parallelrun_core.schedules.occurrences import IntervalOccurrences, Occurrences, WallClockOccurrences
 from parallelrun_core.schedules.trigger_base import Trigger, lower
 from parallelrun_core.schedules.wall_clock import wall_time
 
@@ -60,8 +60,8 @@ class RecurrenceTrigger(Trigger):
         # Not in the model: `read_trigger` asks when it is due, so a document is refused with the place of each number.
         _check_pattern(self.frequency, pattern, f"{pointer}/schedule")
         if self.frequency in _UNITS:
-            return ByTheTime(first, _UNITS[self.frequency] * self.interval, last)
-        return ByTheClock(_recurrence(self, pattern, wall_time(first, zone)), zone, first, last)
+            return IntervalOccurrences(first, _UNITS[self.frequency] * self.interval, last)
+        return WallClockOccurrences(_recurrence(self, pattern, wall_time(first, zone)), zone, first, last)
 
     def describe(self) -> str:
         times = self.pattern.model_dump(mode="json", exclude_defaults=True) if self.pattern else {}

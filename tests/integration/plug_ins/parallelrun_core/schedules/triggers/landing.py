@@ -16,6 +16,7 @@ from parallelrun_core.schedules.trigger_base import Trigger
 @dataclass(frozen=True)
 class Landings:
     folder: Path
+    last: datetime | None = None
 
     def after(self, moment: datetime) -> Iterator[datetime]:
         times = {utc_time(int(file.stat().st_mtime)) for file in self.folder.iterdir()}

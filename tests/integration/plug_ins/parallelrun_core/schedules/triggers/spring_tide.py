@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta, tzinfo
 from typing import Final, Literal
 
-from parallelrun_core.schedules.occurrences import ByTheTime, Occurrences
+from parallelrun_core.schedules.occurrences import IntervalOccurrences, Occurrences
 from parallelrun_core.schedules.trigger_base import Trigger
 
 
@@ -17,7 +17,7 @@ class SpringTideTrigger(Trigger):
     """The harbor whose tides count."""
 
     def due(self, zone: tzinfo, first: datetime, last: datetime | None, pointer: str) -> Occurrences:
-        return ByTheTime(first, timedelta(days=14, hours=18), last)
+        return IntervalOccurrences(first, timedelta(days=14, hours=18), last)
 
     def describe(self) -> str:
         return f"each spring tide at {self.harbor}"
