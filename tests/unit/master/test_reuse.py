@@ -19,7 +19,7 @@ from parallelrun_core.spec import PipelineSpec
 from parallelrun_core.wire.progress import Progress
 from parallelrun_core.wire.states import JobState, StepState
 from parallelrun_master.pipelines import fingerprints
-from parallelrun_master.pipelines.reuse import finished_before, key_of, offer
+from parallelrun_master.pipelines.reuse import finished_before, offer_for_reuse, reuse_key
 
 
 class Made:
@@ -37,7 +37,7 @@ class Made:
         (self.out / "below").mkdir(parents=True)
         (self.out / "a.txt").write_text("one")
         (self.out / "below" / "b.txt").write_text("two")
-        self.key = key_of(self.folder, self.step, self.job, {})
+        self.key = reuse_key(self.folder, self.step, self.job, {})
         self.folder.conclude(
             JobResult(job_id=self.job.job_id, state=JobState.COMPLETED, started=1.0, ended=2.0, progress=Progress())
         )
@@ -45,7 +45,7 @@ class Made:
     def offer(self) -> None:
         record = StepRecord(step="make", generation=0, at=1.0, action="start", job=self.job.job_id, key=self.key)
         standing = StepStanding(state=StepState.COMPLETED, record=record, result=self.folder.result())
-        offer(self.folder, self.step, standing, {})
+        offer_for_reuse(self.folder, self.step, standing, {})
 
     def is_reused(self) -> bool:
         return finished_before(self.folder, self.job, self.key) is not None
@@ -78,7 +78,7 @@ def test_outputs_that_nobody_has_touched_are_reused_also_from_another_place(tmp_
     made.offer()
     assert made.is_reused()
     told = msgspec.structs.replace(made.job, spec={**made.job.spec, "notify": {"url": "https://hook.example"}})
-    assert key_of(made.folder, made.step, told, {}) == made.key
+    assert reuse_key(made.folder, made.step, told, {}) == made.key
     moved = made.out.rename(tmp_path / "moved")
     assert not made.is_reused()
     made.out.symlink_to(moved)
@@ -113,5 +113,6 @@ def test_rows_that_somebody_has_replaced_before_they_were_compared_are_not_reuse
     record = StepRecord(step="make", generation=0, at=1.0, action="start", job=made.job.job_id, key=made.key)
     for size, is_offered in [(4, False), (3, True)]:
         replaced = msgspec.structs.replace(result, output=str(rows), output_bytes=size)
-        offer(made.folder, made.step, StepStanding(state=StepState.COMPLETED, record=record, result=replaced), {})
+        standing = StepStanding(state=StepState.COMPLETED, record=record, result=replaced)
+        offer_for_reuse(made.folder, made.step, standing, {})
         assert (len(list(finished_with(made.folder.root, made.key))) == 1) is is_offered

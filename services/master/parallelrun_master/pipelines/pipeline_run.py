@@ -26,7 +26,7 @@ from parallelrun_master.pipelines.ending import Ending
 from parallelrun_master.pipelines.gathering import gather
 from parallelrun_master.pipelines.propagate import pass_on_from
 from parallelrun_master.pipelines.reports import PipelineReports
-from parallelrun_master.pipelines.reuse import offer
+from parallelrun_master.pipelines.reuse import offer_for_reuse
 from parallelrun_master.pipelines.steps import Steps
 from parallelrun_master.policy.next_steps import Next, next_steps
 
@@ -220,7 +220,7 @@ class PipelineRun:
         if standing.result is not None and standing.state.has_ended:
             pass_on_from(name, step, JobFolder(self._folder.root, standing.job_id), self._folder.logs)
         if standing.state is StepState.COMPLETED:
-            offer(self._folder, step, standing, by_step)
+            offer_for_reuse(self._folder, step, standing, by_step)
 
 
 def _is_failure(standing: StepStanding) -> bool:

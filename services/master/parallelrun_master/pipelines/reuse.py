@@ -20,6 +20,7 @@ from parallelrun_core.pipelines.finished import FinishedStep, add_finished, fini
 from parallelrun_core.pipelines.outputs import job_of_output, origin_of, parts_of
 from parallelrun_core.pipelines.standing import StepStanding
 from parallelrun_core.retention.marks import Marks
+from parallelrun_core.service.telemetry import logger
 from parallelrun_core.spec.fields import Input
 from parallelrun_core.spec.later_inputs import StepInput
 from parallelrun_core.spec.notify import Notified
@@ -28,12 +29,15 @@ from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.wire.states import JobState
 from parallelrun_master.pipelines.fingerprints import Unknown, content_of, content_of_outputs
 
+log = logger()
+
 _MOST_S: Final = 20.0
 """How long jobs are compared that have made the outputs of one step: a turn is short."""
-_FOR_PEOPLE: Final = {"name", "description", "tags", "experiment", "code", "inputs", "compute", *Notified.model_fields}
+_EXCLUDED: Final = {"name", "description", "tags", "experiment", "code", "inputs", "compute", *Notified.model_fields}
+"""Fields of a job that don't change what it makes, or whose content is compared instead."""
 
 
-def key_of(folder: JobFolder, step: Step, job: JobRecord, by_step: Mapping[str, StepStanding]) -> str:
+def reuse_key(folder: JobFolder, step: Step, job: JobRecord, by_step: Mapping[str, StepStanding]) -> str:
     """Return what a step has in common with equal ones; empty if that can't be known, or it is to run each time.
 
     Args:
@@ -53,22 +57,22 @@ def key_of(folder: JobFolder, step: Step, job: JobRecord, by_step: Mapping[str, 
             inputs[name] = job_input.model_dump(mode="json", exclude={"path"})
             later = step.inputs_from.get(name)
             if isinstance(later, StepInput) and not later.literal:
-                inputs[name]["content"] = _made(JobFolder(folder.root, by_step[later.step].job_id), later.output)
+                inputs[name]["content"] = _identity(JobFolder(folder.root, by_step[later.step].job_id), later.output)
             elif isinstance(job_input, Input):
                 inputs[name]["content"] = content_of(job_input, rule)
     except (Unknown, OSError, ParallelRunError):
         return ""
-    fields = {name: value for name, value in job.spec.items() if name not in _FOR_PEOPLE}
+    fields = {name: value for name, value in job.spec.items() if name not in _EXCLUDED}
     fields |= {"turn": step.turn} if step.turn else {}
-    made_of = {"version": 1, "type": step.type, "code": step.code, "fields": fields, "inputs": inputs}
-    return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()
+    compared = {"version": 1, "type": step.type, "code": step.code, "fields": fields, "inputs": inputs}
+    return hashlib.sha256(json.dumps(compared, sort_keys=True).encode()).hexdigest()
 
 
-def _made(folder: JobFolder, output: str) -> str:
+def _identity(folder: JobFolder, output: str) -> str:
     """Identifies what a step has made."""
     origin = origin_of(folder, output)
     if origin.is_gathered:
-        return " ".join(f"{part.name}={_made(part.job, part.output)}" for part in parts_of(folder, output))
+        return " ".join(f"{part.name}={_identity(part.job, part.output)}" for part in parts_of(folder, output))
     maker, name = origin.job, origin.output
     spec, result = maker.record().job_spec(), maker.result()
     is_rows = spec.append_row_to == name and spec.outputs[name].type == "uri_file"
@@ -85,8 +89,8 @@ def finished_before(folder: JobFolder, job: JobRecord, key: str) -> FinishedStep
         try:
             if _is_whole(earlier, finished, job):
                 return finished
-        except (Unknown, OSError, ParallelRunError):
-            pass
+        except (Unknown, OSError, ParallelRunError) as error:
+            log.info("not_reused", job_id=finished.job_id, error=str(error))
         if time.monotonic() > until:
             break
     return None
@@ -114,7 +118,7 @@ def _outputs(earlier: JobFolder, record: JobRecord, result: JobResult) -> list[s
     return list(dict.fromkeys([*earlier.output_paths(spec).values(), *rows]))
 
 
-def offer(folder: JobFolder, step: Step, standing: StepStanding, by_step: Mapping[str, StepStanding]) -> None:
+def offer_for_reuse(folder: JobFolder, step: Step, standing: StepStanding, by_step: Mapping[str, StepStanding]) -> None:
     """Let later steps reuse what a step has made, if it has failed nowhere, and its inputs are still the same."""
     record, result = standing.record, standing.result
     if record is None or not record.key or standing.is_reused or result is None:
@@ -122,10 +126,10 @@ def offer(folder: JobFolder, step: Step, standing: StepStanding, by_step: Mappin
     if result.progress.failed or result.progress.items_failed:
         return
     child = JobFolder(folder.root, record.job)
-    job = child.record()
-    if key_of(folder, step, job, by_step) != record.key:
-        return
     try:
+        job = child.record()
+        if reuse_key(folder, step, job, by_step) != record.key:
+            return
         if result.output and storage_of(result.output).version(result.output).size_bytes != result.output_bytes:
             return  # somebody has replaced the rows since
         content = content_of_outputs(_outputs(child, job, result), child.path_rule(job))

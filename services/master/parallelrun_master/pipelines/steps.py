@@ -32,7 +32,7 @@ from parallelrun_core.store.registry import Registry
 from parallelrun_core.store.rq.wake import ask_for_leader
 from parallelrun_core.wire.states import JobState
 from parallelrun_master.pipelines.condition_values import literal_of, truth_of
-from parallelrun_master.pipelines.reuse import finished_before, key_of
+from parallelrun_master.pipelines.reuse import finished_before, reuse_key
 from parallelrun_master.policy.next_steps import SkipStep
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class Steps:
         """The decision to run a step, or to reuse what an equal one has made."""
         step = self.spec.steps[name]
         upon = {each: by_step[each].made for each in sorted(step.needs())}
-        key = key_of(self.folder, step, job, by_step)
+        key = reuse_key(self.folder, step, job, by_step)
         earlier = finished_before(self.folder, job, key) if key and not self.spec.force_rerun else None
         if earlier is None:
             return self._decide(name, "start", job=job.job_id, upon=upon, key=key)
