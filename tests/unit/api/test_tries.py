@@ -141,7 +141,7 @@ def test_the_timeline_adds_up(
 ) -> None:
     folder, outcomes = made
     if not is_exact:
-        monkeypatch.setattr(timelines, "_MOST_LOOKED_AT", 0)
+        monkeypatch.setattr(timelines, "_MOST_EXACT", 0)
     history = whole(folder)
 
     shown = timeline(history, TimeWindow(buckets=50))
@@ -165,7 +165,7 @@ def test_a_window_is_the_same_from_tries_and_from_cells(
     length_s = timeline(history, TimeWindow()).length_s
     window = TimeWindow(begin_s=length_s * 0.2, end_s=length_s * 0.9, buckets=20)
     exact = timeline(history, window)
-    monkeypatch.setattr(timelines, "_MOST_LOOKED_AT", 0)
+    monkeypatch.setattr(timelines, "_MOST_EXACT", 0)
     rough = timeline(history, window)
 
     assert rough.resolution_s < rough.bucket_s

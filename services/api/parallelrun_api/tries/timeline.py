@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from parallelrun_core.wire.at_work import NodeWork, WorkerAtWork
 
 _MOST_SPANS: Final = 2000
 """Tries that are shown one by one, of all lanes of a page."""
-_MOST_LOOKED_AT: Final = 100_000
+_MOST_EXACT: Final = 100_000
 """Tries of a window that are looked at one by one: a window with more is made of cells of time."""
 _MOST_SORTED: Final = 100_000
 _OUTCOMES: Final[dict[int, Literal["completed", "failed", "retried"]]] = {
@@ -49,6 +49,22 @@ class TimeWindow:
     skip: int = 0
     """Lanes of the pages before."""
     lanes: int = 50
+
+
+class _Bounds(NamedTuple):
+    """Where a window begins and ends, in seconds since the job's first worker began."""
+
+    begin_s: float
+    end_s: float
+
+
+class _LaneSums(NamedTuple):
+    """What workers did in a window, a row for each worker; seconds also by bucket."""
+
+    busy_s: Array
+    load_s: Array
+    tries: Array
+    failed_tries: Array
 
 
 def clock_of(history: History) -> JobClock:
@@ -111,7 +127,7 @@ def timeline(history: History, window: TimeWindow, live: LiveWorkers = NOBODY) -
     end_s = clock.length_s if window.end_s is None else max(begin_s, min(window.end_s, clock.length_s))
     end_s = max(end_s, begin_s + 1e-3)
     workers = sorted(lives)
-    view = _View(history, clock.start or 0.0, (begin_s, end_s), window.buckets)
+    view = _View(history, clock.start or 0.0, _Bounds(begin_s, end_s), window.buckets)
     return Timeline(
         start=rfc3339(clock.start) if clock.start is not None else None,
         length_s=round(clock.length_s, 3),
@@ -131,13 +147,13 @@ def timeline(history: History, window: TimeWindow, live: LiveWorkers = NOBODY) -
 class _View:
     """A window of time. If there are few enough tries in it, it looks at each; else at cells of time."""
 
-    def __init__(self, history: History, start: float, window: tuple[float, float], buckets: int) -> None:
+    def __init__(self, history: History, start: float, window: _Bounds, buckets: int) -> None:
         self._history = history
         self._start = start
         self._window = window
         self._buckets = buckets
-        times = (start + window[0], start + window[1])
-        self._is_exact = history.summary.count_between(*times) <= _MOST_LOOKED_AT
+        times = (start + window.begin_s, start + window.end_s)
+        self._is_exact = history.summary.count_between(*times) <= _MOST_EXACT
         self.resolution_s = 0.0 if self._is_exact else history.summary.grid.cell_s
         self.median_run_s = median_run_s(history)
         self._rows = self._in_window(history.summary.rows_between(*times)) if self._is_exact else np.zeros(0, "i8")
@@ -146,15 +162,15 @@ class _View:
     def _in_window(self, rows: Array) -> Array:
         tries = self._history.tries
         begin = tries["begin"][rows] - self._start
-        is_there = (begin < self._window[1]) & (begin + tries["elapsed_s"][rows] > self._window[0])
+        is_there = (begin < self._window.end_s) & (begin + tries["elapsed_s"][rows] > self._window.begin_s)
         is_there &= tries["is_own"][rows] & (tries["lane"][rows] >= 0) & (tries["begin"][rows] > 0)
         chosen: Array = rows[is_there]
         return chosen
 
     def lanes(self, workers: list[RecordedWorker], lives: Lives, live: LiveWorkers) -> list[Lane]:
         present = live.workers()
-        busy, load, tries, failed = self._of_rows(workers) if self._is_exact else self._of_cells(workers)
-        init = self._of_phases({worker: at for at, worker in enumerate(workers)})
+        sums = self._sums_of_rows(workers) if self._is_exact else self._sums_of_cells(workers)
+        init_s = self._of_phases({worker: at for at, worker in enumerate(workers)})
         spans = self._spans(workers) if len(self._rows) <= _MOST_SPANS and self._is_exact else {}
         return [
             Lane(
@@ -162,11 +178,11 @@ class _View:
                 process=worker.process,
                 begin_s=round(lives[worker][0] - self._start, 6),
                 end_s=round(lives[worker][1] - self._start, 6),
-                tries=int(tries[at]),
-                failed_tries=int(failed[at]),
-                init=_rounded(init[at]),
-                load=_rounded(load[at]),
-                run=_rounded(np.maximum(0, busy[at] - load[at])),
+                tries=int(sums.tries[at]),
+                failed_tries=int(sums.failed_tries[at]),
+                init=_rounded(init_s[at]),
+                load=_rounded(sums.load_s[at]),
+                run=_rounded(np.maximum(0, sums.busy_s[at] - sums.load_s[at])),
                 spans=spans.get(worker),
                 now=self._now(present[worker], live.now) if worker in present else None,
             )
@@ -213,33 +229,32 @@ class _View:
             )
         return rows
 
-    def _of_rows(self, workers: list[RecordedWorker]) -> tuple[Array, ...]:
-        """Seconds busy and loading by bucket, tries and failed ones: a row for each of these workers."""
+    def _sums_of_rows(self, workers: list[RecordedWorker]) -> _LaneSums:
         tries, count = self._history.tries, len(workers)
-        place = self._places(workers)[tries["lane"][self._rows]]
-        rows, place = self._rows[place >= 0], place[place >= 0]
+        worker_of_row = self._places(workers)[tries["lane"][self._rows]]
+        is_shown = worker_of_row >= 0
+        rows, worker = self._rows[is_shown], worker_of_row[is_shown]
         begin = tries["begin"][rows] - self._start
         end = begin + tries["elapsed_s"][rows]
         loaded = np.minimum(end, begin + tries["load_s"][rows])
-        return (
-            self._in_buckets(begin, end, place, count),
-            self._in_buckets(begin, loaded, place, count),
-            np.bincount(place, minlength=count),
-            np.bincount(place, tries["status"][rows] != DONE, minlength=count),
+        return _LaneSums(
+            busy_s=self._in_buckets(begin, end, worker, count),
+            load_s=self._in_buckets(begin, loaded, worker, count),
+            tries=np.bincount(worker, minlength=count),
+            failed_tries=np.bincount(worker, tries["status"][rows] != DONE, minlength=count),
         )
 
-    def _of_cells(self, workers: list[RecordedWorker]) -> tuple[Array, ...]:
-        """Return the parts of workers' time by the cells of time that the window has."""
+    def _sums_of_cells(self, workers: list[RecordedWorker]) -> _LaneSums:
         grid, workers_with_lane = self._history.summary.grid, self._history.workers
         # Those that only had an init() have no lane: they get that of somebody else, times nothing.
         lanes = np.array([workers_with_lane.get(worker, 0) for worker in workers], "i8")
         has_lane = np.array([worker in workers_with_lane for worker in workers], "i8")
         edges = self._start + np.linspace(*self._window, self._buckets + 1)
-        return (
-            grid.seconds("busy", lanes, edges) * has_lane[:, None],
-            grid.seconds("load", lanes, edges) * has_lane[:, None],
-            grid.tries("tries", lanes, edges[0], edges[-1]) * has_lane,
-            grid.tries("failed_tries", lanes, edges[0], edges[-1]) * has_lane,
+        return _LaneSums(
+            busy_s=grid.seconds("busy", lanes, edges) * has_lane[:, None],
+            load_s=grid.seconds("load", lanes, edges) * has_lane[:, None],
+            tries=grid.tries("tries", lanes, edges[0], edges[-1]) * has_lane,
+            failed_tries=grid.tries("failed_tries", lanes, edges[0], edges[-1]) * has_lane,
         )
 
     def _places(self, workers: list[RecordedWorker]) -> Array:
@@ -265,8 +280,8 @@ class _View:
         """The tries of each of these workers, by their begin."""
         tries = self._history.tries
         rows = self._rows[np.argsort(tries["begin"][self._rows], kind="stable")]
-        place = self._places(workers)[tries["lane"][rows]]
-        return {worker: self._spans_of(rows[place == at]) for at, worker in enumerate(workers)}
+        worker_of_row = self._places(workers)[tries["lane"][rows]]
+        return {worker: self._spans_of(rows[worker_of_row == at]) for at, worker in enumerate(workers)}
 
     def _spans_of(self, rows: Array) -> TrySpans:
         tries = self._history.tries
