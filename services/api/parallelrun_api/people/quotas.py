@@ -31,7 +31,7 @@ _FOLDER: Final = "quotas"
 _MAX_BYTES: Final = 1 << 16
 _STEP: Final = "\0"
 """The owner of a job that is a step: it counts with its pipeline."""
-_JOBS: Final = 10_000
+_CACHED_OWNERS: Final = 10_000
 
 
 class QuotaExceeded(ParallelRunError, code="quota_exceeded", http_status=429):
@@ -55,7 +55,7 @@ class Quotas:
         self._reserved: Final = dict[str, str]()
         """Jobs that this server has created, and Redis may not know, with their owners."""
         self._sizes: Final = SizesByOwner(root)
-        self._owners: Final = LruCache[str](_JOBS)
+        self._owners: Final = LruCache[str](_CACHED_OWNERS)
         self.documents: Final = Definitions(
             FileStore(root, _FOLDER, max_bytes=_MAX_BYTES, follows_links=False),
             FieldsCodec(
@@ -112,25 +112,25 @@ class Quotas:
         quota = self.of(owner)
         if self.documents.names() and not self._slots.exists():  # Redis may have forgotten
             self.publish()
-        if (most := quota.job_bytes) is not None and (size := self.sizes().get(owner, 0)) >= most:
+        if (max_bytes := quota.job_bytes) is not None and (size := self.sizes().get(owner, 0)) >= max_bytes:
             raise QuotaExceeded(
-                f"The jobs of {owner} take {size:,} bytes, and may take {most:,}: delete some "
+                f"The jobs of {owner} take {size:,} bytes, and may take {max_bytes:,}: delete some "
                 "(`parallelrun job delete`), or ask an admin of this cluster for more (`parallelrun quota set`). What "
                 "is deleted counts no more after the next sweep, within an hour."
             )
         if quota.jobs is not None and (count := len(self._active_jobs(owner))) >= quota.jobs:
             raise _too_many_jobs(owner, count, quota.jobs)
-        most = quota.submissions_per_minute
-        if most is not None and self._reservations.submissions(owner, self._registry.now()) >= most:
-            raise _too_many_submissions(owner, most)
+        limit = quota.submissions_per_minute
+        if limit is not None and self._reservations.submissions(owner, self._registry.now()) >= limit:
+            raise _too_many_submissions(owner, limit)
 
     @contextmanager
     def reserved(self, job_id: str, owner: str, *, is_submission: bool = True) -> Iterator[None]:
         """Let a job count from now on, while it is created inside, or begins anew.
 
         However many requests come at the same moment, to any of a cluster's servers, no more jobs are created than a
-        quota has. The job counts until `confirm`, if this server dies for two minutes; it is released if what is
-        inside raises.
+        quota has. The job counts until `confirm`. It is released if what is inside raises, and two minutes after it was
+        reserved if this server dies.
 
         Args:
             owner: of the job. If an admin makes it for them, no quota is asked for.
@@ -141,18 +141,18 @@ class Quotas:
             RedisError: Redis is away.
         """
         quota = self.of(owner) if owner == CURRENT.get().owner else Quota(name=owner)
-        most_submissions = quota.submissions_per_minute if is_submission else None
-        if quota.jobs is None and most_submissions is None:
+        max_submissions = quota.submissions_per_minute if is_submission else None
+        if quota.jobs is None and max_submissions is None:
             yield
             return
-        wish = Reserving(
+        reservation = Reserving(
             owner=owner,
             job_id=job_id,
             most_jobs=quota.jobs,
-            most_submissions=most_submissions,
+            most_submissions=max_submissions,
             now=self._registry.now(),
         )
-        self._reserve(wish)
+        self._reserve(reservation)
         failpoints.reach("quota.reserved")
         try:
             yield
@@ -160,7 +160,7 @@ class Quotas:
             raise
         except BaseException:
             with suppress(*CONNECTION_ERRORS):  # it ends by itself
-                self._reservations.release(wish)
+                self._reservations.release(reservation)
             raise
         self._reserved[job_id] = owner
 
@@ -171,18 +171,18 @@ class Quotas:
             with suppress(*CONNECTION_ERRORS):  # it ends by itself
                 self._reservations.confirm(owner, job_id)
 
-    def _reserve(self, wish: Reserving) -> None:
+    def _reserve(self, reservation: Reserving) -> None:
         """Reserve a job. Raises QuotaExceeded, RedisError."""
         while True:
-            changes = self._reservations.changes(wish.owner)
-            active = self._active_jobs(wish.owner) if wish.most_jobs is not None else []
-            verdict, count = self._reservations.reserve(wish, active, changes)
+            changes = self._reservations.changes(reservation.owner)
+            active = self._active_jobs(reservation.owner) if reservation.most_jobs is not None else []
+            verdict, count = self._reservations.reserve(reservation, active, changes)
             if verdict is ReservationResult.RESERVED:
                 return
             if verdict is ReservationResult.JOBS:
-                raise _too_many_jobs(wish.owner, count, wish.most_jobs or 0)
+                raise _too_many_jobs(reservation.owner, count, reservation.most_jobs or 0)
             if verdict is ReservationResult.SUBMISSIONS:
-                raise _too_many_submissions(wish.owner, wish.most_submissions or 0)
+                raise _too_many_submissions(reservation.owner, reservation.most_submissions or 0)
 
     def _active_jobs(self, owner: str) -> list[str]:
         job_ids = [job_id for job_id in self._registry.active_jobs() if self._owner_of(job_id) == owner]
@@ -200,16 +200,16 @@ class Quotas:
         return owner
 
 
-def _too_many_jobs(owner: str, count: int, most: int) -> QuotaExceeded:
+def _too_many_jobs(owner: str, count: int, limit: int) -> QuotaExceeded:
     verb = "has" if count == 1 else "have"
     return QuotaExceeded(
-        f"{owner} has {counted(count, 'job')} that {verb} not ended, and may have {most:,}: wait until one has ended, "
+        f"{owner} has {counted(count, 'job')} that {verb} not ended, and may have {limit:,}: wait until one has ended, "
         "cancel one, or ask an admin of this cluster for more (`parallelrun quota set`)."
     )
 
 
-def _too_many_submissions(owner: str, most: int) -> QuotaExceeded:
+def _too_many_submissions(owner: str, limit: int) -> QuotaExceeded:
     return QuotaExceeded(
-        f"{owner} may submit {counted(most, 'job')} in a minute: wait for the next one, submit one job with more "
+        f"{owner} may submit {counted(limit, 'job')} in a minute: wait for the next one, submit one job with more "
         "inputs, or ask an admin of this cluster for more (`parallelrun quota set`)."
     )
