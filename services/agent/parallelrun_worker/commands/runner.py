@@ -22,17 +22,17 @@ from parallelrun_worker.script_api.entry_script import OF_A_COMMAND, settings_of
 if TYPE_CHECKING:
     from mmap import mmap
 
-_FOLDER = "command"
-_SETTINGS = ".command.json"
+_COMMAND_FOLDER = "command"
+_SETTINGS_FILE = ".command.json"
 _FOR_PYTHON = os.path.join(os.path.dirname(__file__), "for_python")
-_FIRST = {"PATH": os.path.dirname(sys.executable), "PYTHONPATH": _FOR_PYTHON}
+_PREPENDED = {"PATH": os.path.dirname(sys.executable), "PYTHONPATH": _FOR_PYTHON}
 """What comes first in these variables of a command."""
 _NOT_RUN = shell.ProcessEnd(0, 0.0, 0)
 _LAST_BYTES = 16 << 10
 _LAST_LINES = 25
 _LONGEST_LINE = 500
-_BY_SIGNAL = 128
-_KNOWN = {
+_SIGNAL_BASE = 128
+_EXIT_CODE_HINTS = {
     126: " (a file in it can't be executed)",
     127: " (a program in it was not found)",
 }
@@ -49,8 +49,8 @@ class CommandRunner(Runner):
     def __init__(self, config: frames.WorkerConfig, ring: mmap, control: int, results: int, part: int) -> None:
         super().__init__(ring, control, results, part)
         self._config = config
-        self._folder = os.path.abspath(_FOLDER)
-        self._settings = os.path.abspath(_SETTINGS)
+        self._folder = os.path.abspath(_COMMAND_FOLDER)
+        self._settings = os.path.abspath(_SETTINGS_FILE)
         self._ended = _NOT_RUN
 
     def _begin(self, config: frames.WorkerConfig) -> UserScript:
@@ -140,7 +140,9 @@ class CommandRunner(Runner):
 
 def _environment() -> dict[str, str]:
     """The worker's, in which `python` is that of the job, and what Python prints can be followed."""
-    joined = {name: os.pathsep.join(filter(None, (before, os.environ.get(name)))) for name, before in _FIRST.items()}
+    joined = {
+        name: os.pathsep.join(filter(None, (before, os.environ.get(name)))) for name, before in _PREPENDED.items()
+    }
     return {"PYTHONUNBUFFERED": "1", **os.environ, **joined}
 
 
@@ -167,10 +169,10 @@ def _by_signal(number: int) -> str:
 
 
 def _meaning(code: int) -> str:
-    if code > _BY_SIGNAL and _name_of(code - _BY_SIGNAL):
-        number = code - _BY_SIGNAL
+    if code > _SIGNAL_BASE and _name_of(code - _SIGNAL_BASE):
+        number = code - _SIGNAL_BASE
         return f" (a program in it was ended by signal {number}, {_name_of(number)}{_perhaps_memory(number)})"
-    return _KNOWN.get(code, "")
+    return _EXIT_CODE_HINTS.get(code, "")
 
 
 def _perhaps_memory(number: int) -> str:

@@ -91,11 +91,11 @@ class JobContext:
         self._started = self._started or self.registry.now()
         self.queue.show({"started": repr(self._started)})
 
-    def go_back(self) -> None:
-        """The job is finalizing, and yet something is not decided any more: let it be processed again."""
+    def reopen_processing(self) -> None:
+        """Process a job again that is finalizing: something in it is not decided any more."""
         missing = self.ledger.progress.scheduled - self.ledger.progress.decided
-        which = "1 mini-batch has" if missing == 1 else f"{missing:,} mini-batches have"
-        message = f"{which} no decision any more; the job goes back to processing"
+        subject = "1 mini-batch has" if missing == 1 else f"{missing:,} mini-batches have"
+        message = f"{subject} no decision any more; the job goes back to processing"
         if self.damage:  # the reason was said
             self.reports.say(f"{message}.")
         else:

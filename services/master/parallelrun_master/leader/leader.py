@@ -176,7 +176,7 @@ class Leader:
                         self._leadership.stages.enter(Stage.PROCESSING)
                         Processing(job, self._settings).run()
                     case JobState.FINALIZING if not job.is_all_decided:
-                        job.go_back()
+                        job.reopen_processing()
                     case JobState.FINALIZING:
                         self._leadership.stages.enter(Stage.FINALIZING)
                         if (concatenated := finishing.finalize()) is not None:

@@ -14,9 +14,10 @@ from parallelrun_core.storage.interface import read_at, size_of
 from parallelrun_master.planning.table_format import DamagedFile
 
 _MAGIC: Final = b"Obj\x01"
-_SYNC: Final = 16
-_NUMBERS: Final = 20
-"""Two numbers take at most so many bytes."""
+_SYNC_BYTES: Final = 16
+_MAX_VARINT_BYTES: Final = 10
+_MAX_BLOCK_HEAD_BYTES: Final = 2 * _MAX_VARINT_BYTES
+"""A block begins with two numbers."""
 _FIRST_READ: Final = 1 << 16
 _LONGEST_HEADER: Final = 64 << 20
 _CODECS: Final = ("null", "deflate", "bzip2", "snappy", "xz", "zstandard", "lz4")
@@ -68,35 +69,35 @@ def _header(data: bytes, name: str) -> AvroHeader:
     metadata: dict[bytes, bytes] = {}
     at = len(_MAGIC)
     while True:
-        count, at = _number(data, at)
+        count, at = _varint(data, at)
         if not count:
             break
         if count < 0:  # followed by the size of this part of the map
             count = -count
-            _, at = _number(data, at)
+            _, at = _varint(data, at)
         for _ in range(count):
             key, at = _bytes(data, at)
             metadata[key], at = _bytes(data, at)
-    sync = data[at : at + _SYNC]
-    if len(sync) < _SYNC:
+    sync = data[at : at + _SYNC_BYTES]
+    if len(sync) < _SYNC_BYTES:
         raise _Cut
     codec = metadata.get(b"avro.codec", b"null").decode(errors="replace")
     if codec not in _CODECS:
         raise DamagedFile(f"{name}: its codec {codec!r} is not known; write it again with one of {', '.join(_CODECS)}")
-    return AvroHeader(metadata.get(b"avro.schema", b"").decode(errors="replace"), sync, at + _SYNC)
+    return AvroHeader(metadata.get(b"avro.schema", b"").decode(errors="replace"), sync, at + _SYNC_BYTES)
 
 
 def _bytes(data: bytes, at: int) -> tuple[bytes, int]:
-    size, at = _number(data, at)
+    size, at = _varint(data, at)
     if not 0 <= size <= len(data) - at:
         raise _Cut
     return data[at : at + size], at + size
 
 
-def _number(data: bytes, at: int) -> tuple[int, int]:
+def _varint(data: bytes, at: int) -> tuple[int, int]:
     """The number at a place, and the place after it: seven bits in each byte, the lowest first, which has the sign."""
     value = shift = 0
-    for place in range(at, min(len(data), at + _NUMBERS // 2)):
+    for place in range(at, min(len(data), at + _MAX_VARINT_BYTES)):
         byte = data[place]
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
@@ -113,20 +114,20 @@ def blocks_of(file: BinaryIO, header: AvroHeader, name: str) -> Iterator[Block]:
         OSError: it can't be read.
     """
     size = size_of(file)
-    start, head = header.end, read_at(file, header.end, _NUMBERS)
+    start, head = header.end, read_at(file, header.end, _MAX_BLOCK_HEAD_BYTES)
     while head:
         try:
-            rows, after = _number(head, 0)
-            length, after = _number(head, after)
+            rows, after = _varint(head, 0)
+            length, after = _varint(head, after)
         except _Cut:
             rows = length = after = -1
         end = start + after + length
         is_sound = rows >= 0 and length >= 0
-        if is_sound and end + _SYNC > size:
-            missing = f"its last block, at byte {start}, lacks {end + _SYNC - size} bytes"
+        if is_sound and end + _SYNC_BYTES > size:
+            missing = f"its last block, at byte {start}, lacks {end + _SYNC_BYTES - size} bytes"
             raise DamagedFile(f"{name}: cut off: {missing}; {_WHAT_TO_DO}", start)
-        following = read_at(file, end, _SYNC + _NUMBERS) if is_sound else b""
-        if following[:_SYNC] != header.sync:
+        following = read_at(file, end, _SYNC_BYTES + _MAX_BLOCK_HEAD_BYTES) if is_sound else b""
+        if following[:_SYNC_BYTES] != header.sync:
             raise DamagedFile(f"{name}: damaged: there is no sound block at byte {start}; {_WHAT_TO_DO}", start)
-        yield Block(start, end + _SYNC, rows)
-        start, head = end + _SYNC, following[_SYNC:]
+        yield Block(start, end + _SYNC_BYTES, rows)
+        start, head = end + _SYNC_BYTES, following[_SYNC_BYTES:]
