@@ -12,7 +12,7 @@ from tests.conformance.documents import make_folder
 
 @pytest.fixture(autouse=True)
 def _without_datastores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(datastore_registry, "_PLACES", [])
+    monkeypatch.setattr(datastore_registry, "_SOURCES", [])
 
 
 @pytest.fixture

@@ -283,7 +283,7 @@ def test_a_kind_of_datastore_is_defined_shown_and_has_a_client(
     program = (
         "from pathlib import Path; from parallelrun_core.datastores import registry;"
         "from parallelrun_core.storage.objects.clients import client_of;"
-        f"registry.use(Path({str(tmp_path / 'root')!r}));"
+        f"registry.configure(Path({str(tmp_path / 'root')!r}));"
         "print(type(client_of('azureml://datastores/far/paths')).__name__)"
     )
     assert copy.run("-c", program).strip() == "S3Store"

@@ -56,7 +56,7 @@ class OwnDatastores:
 def use() -> None:
     """Let this process know them, with their secrets: it looks at outputs in stores before a run starts."""
     with suppress(RuntimeError):
-        datastore_registry.use(state_folder(), _secrets(inherited_setting(os.environ).get(SETTING, "")))
+        datastore_registry.configure(state_folder(), _secrets(inherited_setting(os.environ).get(SETTING, "")))
 
 
 @cache

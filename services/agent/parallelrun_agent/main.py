@@ -30,7 +30,7 @@ def main(argv: list[str] | None = None) -> None:
     if settings.worker_uids:
         keep_to_closed_home()
     with closing(ProcessSecrets(settings.secrets_dir)) as secrets:
-        datastore_registry.use(settings.root, secrets)
+        datastore_registry.configure(settings.root, secrets)
         _run(settings, secrets)
 
 

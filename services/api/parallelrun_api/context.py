@@ -140,7 +140,7 @@ class Context:
 def build_context(settings: ApiSettings) -> Context:
     """Put a server together; nothing is connected or written yet."""
     client = connect(settings.redis_login)
-    datastore_registry.use(settings.root)  # it checks what they stand for, without credentials
+    datastore_registry.configure(settings.root)  # it checks what they stand for, without credentials
     registry = Registry(client)
     nodes = NodeRegistry(client)
     job_views = JobViews(client)

@@ -33,7 +33,7 @@ def main(argv: list[str] | None = None) -> None:
     settings = ConcatenatorSettings.from_command_line(argv)
     telemetry.configure("concatenator", log_format=settings.log_format)
     with closing(ProcessSecrets(settings.secrets_dir)) as secrets:  # RQ workers are forked from this process
-        datastore_registry.use(settings.root, secrets)
+        datastore_registry.configure(settings.root, secrets)
         _run(settings, secrets)
     telemetry.logger().info("stopped")
 

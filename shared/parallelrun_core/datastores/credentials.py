@@ -62,10 +62,10 @@ class ServicePrincipal:
     authority_url: str = _AUTHORITY
 
 
-Found = Keys | ServiceAccount | AccountKey | Sas | ServicePrincipal
+StoreCredentials = Keys | ServiceAccount | AccountKey | Sas | ServicePrincipal
 
 
-def read_credentials(datastore: Datastore, content: bytes) -> Found:
+def read_credentials(datastore: Datastore, content: bytes) -> StoreCredentials:
     """The credentials in the content of a file.
 
     Raises:

@@ -1,6 +1,6 @@
-"""The datastores that this process knows: told once, when it starts, where to look; then as they are now.
+"""The datastores of this process: configured once with where to look, then as they are now.
 
-A process that nobody has told knows none.
+A process that nobody has configured has none.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from parallelrun_core.datastores.bound_secrets import BoundSecrets
-from parallelrun_core.datastores.credentials import Found, read_credentials
+from parallelrun_core.datastores.credentials import StoreCredentials, read_credentials
 from parallelrun_core.datastores.definition import OF_DATASTORES, Datastore
 from parallelrun_core.datastores.document import DatastoreCatalog, datastore_catalog
 from parallelrun_core.errors import ParallelRunError
@@ -31,82 +31,83 @@ class DatastoreAway(DatastoreUnusable):
     """The credentials of a datastore can't be had just now: asked again, they may be there."""
 
 
-class _Place(NamedTuple):
+class _Sources(NamedTuple):
     catalog: DatastoreCatalog
     bound: BoundSecrets
     secrets: SecretSource
 
 
-class Known(NamedTuple):
+class ResolvedDatastore(NamedTuple):
     """A datastore with its credentials. Equal as long as neither has changed."""
 
     datastore: Datastore
-    credentials: Found | None
+    credentials: StoreCredentials | None
     """None: those that this machine has, or none at all."""
 
 
-class _Read(NamedTuple):
-    known: Known
+class _CacheEntry(NamedTuple):
+    resolved: ResolvedDatastore
     stamp: tuple[object, ...]
     read_at: float
 
 
-_PLACES: Final[list[_Place]] = []
-_READ: Final[dict[str, _Read]] = {}
+# State of the module, as a path is all that tells a storage which datastore it is in, and storages have no state.
+_SOURCES: Final[list[_Sources]] = []
+_CACHE: Final[dict[str, _CacheEntry]] = {}
 _LOCK: Final = threading.Lock()
 
 
-def use(root: Path, secrets: SecretSource | None = None) -> None:
+def configure(root: Path, secrets: SecretSource | None = None) -> None:
     """Say where this process, and those that are forked from it, find definitions and secrets.
 
     Args:
         root: the cluster's root folder.
         secrets: has the credentials of datastores; None: this process has none of them.
     """
-    _PLACES[:] = [_Place(datastore_catalog(root), BoundSecrets(root), secrets or ProcessSecrets(""))]
-    _READ.clear()
+    _SOURCES[:] = [_Sources(datastore_catalog(root), BoundSecrets(root), secrets or ProcessSecrets(""))]
+    _CACHE.clear()
 
 
 def catalog() -> DatastoreCatalog | None:
     """The definitions, if this process was told where they are."""
-    return _PLACES[0].catalog if _PLACES else None
+    return _SOURCES[0].catalog if _SOURCES else None
 
 
-def known(name: str) -> Known:
+def resolve(name: str) -> ResolvedDatastore:
     """A datastore with its credentials, no older than two seconds.
 
     Raises:
         DatastoreAway: its credentials can't be had just now.
         DatastoreUnusable: it isn't defined, or its credentials aren't here; says what to do.
     """
-    read = _READ.get(name)
-    if read is not None and time.monotonic() - read.read_at < _FRESH_S:
-        return read.known
+    cached = _CACHE.get(name)
+    if cached is not None and time.monotonic() - cached.read_at < _FRESH_S:
+        return cached.resolved
     with _LOCK:
-        return _asked(name)
+        return _resolve_fresh(name)
 
 
-def _asked(name: str) -> Known:
-    if not _PLACES:
+def _resolve_fresh(name: str) -> ResolvedDatastore:
+    if not _SOURCES:
         raise _unusable(name, "this process was not told where datastores are defined")
-    place, read, now = _PLACES[0], _READ.get(name), time.monotonic()
-    stamp = _stamp(place, name, read.known.datastore if read else None)
-    if read is None or read.stamp != stamp:
-        present = _read(place, name)
-        read = _Read(present, _stamp(place, name, present.datastore), now)
-    _READ[name] = read._replace(read_at=now)
-    return read.known
+    sources, cached, now = _SOURCES[0], _CACHE.get(name), time.monotonic()
+    stamp = _stamp(sources, name, cached.resolved.datastore if cached else None)
+    if cached is None or cached.stamp != stamp:
+        resolved = _read(sources, name)
+        cached = _CacheEntry(resolved, _stamp(sources, name, resolved.datastore), now)
+    _CACHE[name] = cached._replace(read_at=now)
+    return cached.resolved
 
 
-def _read(place: _Place, name: str) -> Known:
+def _read(sources: _Sources, name: str) -> ResolvedDatastore:
     try:
-        datastore = place.catalog.get(name)
+        datastore = sources.catalog.get(name)
         reference = datastore.credentials
         if reference is None or datastore.anonymous:
-            return Known(datastore, None)
-        content = place.secrets.read(f"{OF_DATASTORES}/{reference.secret}")
-        place.bound.check(datastore)
-        return Known(datastore, read_credentials(datastore, content))
+            return ResolvedDatastore(datastore, None)
+        content = sources.secrets.read(f"{OF_DATASTORES}/{reference.secret}")
+        sources.bound.check(datastore)
+        return ResolvedDatastore(datastore, read_credentials(datastore, content))
     except SecretUnavailable as error:
         raise DatastoreAway(errno.EIO, f"datastore {name!r}: its secret can't be read just now: {error}") from None
     except SecretUnusable as error:
@@ -120,12 +121,12 @@ def _unusable(name: str, why: str) -> DatastoreUnusable:
     return DatastoreUnusable(errno.ENOKEY, f"datastore {name!r}: {why}")
 
 
-def _stamp(place: _Place, name: str, datastore: Datastore | None) -> tuple[object, ...]:
+def _stamp(sources: _Sources, name: str, datastore: Datastore | None) -> tuple[object, ...]:
     """Return what changes with a datastore and its secret."""
     try:
-        version = place.catalog.version(name)
+        version = sources.catalog.version(name)
     except (OSError, ParallelRunError):
         version = ""
     if datastore is None or datastore.credentials is None:
         return (version,)
-    return version, place.secrets.stamp(f"{OF_DATASTORES}/{datastore.credentials.secret}")
+    return version, sources.secrets.stamp(f"{OF_DATASTORES}/{datastore.credentials.secret}")

@@ -40,7 +40,7 @@ class Node:
         self.secrets = home / "secrets"
         (self.secrets / "datastores").mkdir(parents=True)
         self.secrets.chmod(0o700)
-        datastore_registry.use(home, ProcessSecrets(str(self.secrets)))
+        datastore_registry.configure(home, ProcessSecrets(str(self.secrets)))
 
     def put_secret(self, key: str = KEY, secret: str = SECRET) -> None:
         text = f"access_key_id: {key}\nsecret_access_key: {secret}\n"
@@ -66,7 +66,7 @@ def node(tmp_path: Path, server: ObjectServer, bucket: Bucket, monkeypatch: pyte
     node = Node(tmp_path, server)
     node.put_secret()
     yield node
-    datastore_registry._PLACES.clear()
+    datastore_registry._SOURCES.clear()
     clients.forget()
     s3.forget()
 
@@ -239,7 +239,7 @@ def test_datastores_of_azure_and_google_are_as_those_of_s3(
     (secrets / "datastores").mkdir(parents=True)
     secrets.chmod(0o700)
     (secrets / "datastores" / "key").write_text(f"account_key: {ACCOUNT_KEY}\n")
-    datastore_registry.use(tmp_path, ProcessSecrets(str(secrets)))
+    datastore_registry.configure(tmp_path, ProcessSecrets(str(secrets)))
     given: dict[str, object] = {"type": kind, "prefix": bucket.prefix}
     if kind == "gcs":
         given |= {"bucket": BUCKET, "endpoint": server.url, "anonymous": True}
@@ -258,4 +258,4 @@ def test_datastores_of_azure_and_google_are_as_those_of_s3(
         with pytest.raises(Conflict):
             written(f"{URL}/out.txt", b"of another", owner="job_b")
     finally:
-        datastore_registry._PLACES.clear()
+        datastore_registry._SOURCES.clear()

@@ -11,7 +11,7 @@ from obstore.exceptions import BaseError
 
 from parallelrun_core.datastores.credentials import AccountKey, Keys
 from parallelrun_core.datastores.definition import OF_TYPE
-from parallelrun_core.datastores.registry import Known
+from parallelrun_core.datastores.registry import ResolvedDatastore
 from parallelrun_core.storage.objects import ObjectStorage, clients, datastores
 from parallelrun_core.storage.objects.redirects import LED_AWAY, is_led_away
 from parallelrun_core.storage.objects.trouble import AccessDenied
@@ -44,7 +44,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalStore]:
 def test_the_client_of_a_datastore_stays_at_its_server(kind: str, store: LocalStore) -> None:
     fields, credentials = KINDS[kind]
     definition = OF_TYPE[fields["type"]].model_validate({**fields, "name": "place", "endpoint": store.url})
-    client = datastores.made(Known(definition, credentials), clients._options(), {"max_retries": 0})
+    client = datastores.make_client(ResolvedDatastore(definition, credentials), clients._options(), {"max_retries": 0})
 
     for status in (301, 302, 303, 307, 308):
         assert bytes(obstore.get(client, f"here{status}").bytes()) == b"a row\n"
@@ -79,7 +79,9 @@ def test_where_a_proxy_is_asked_it_decides(store: LocalStore, monkeypatch: pytes
     place = {**fields, "name": "place", "endpoint": "http://store.example"}
     options = clients._options()
 
-    client = datastores.made(Known(OF_TYPE["s3"].model_validate(place), credentials), options, {"max_retries": 0})
+    client = datastores.make_client(
+        ResolvedDatastore(OF_TYPE["s3"].model_validate(place), credentials), options, {"max_retries": 0}
+    )
 
     assert bytes(obstore.get(client, "x").bytes()) == b"a row\n"
     assert [request.host for request in store.requests] == ["store.example"]

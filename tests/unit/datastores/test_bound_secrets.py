@@ -123,9 +123,9 @@ def secrets(tmp_path: Path) -> Iterator[Path]:
     (folder / "datastores").mkdir(parents=True)
     folder.chmod(0o700)
     (folder / "datastores" / "key").write_text("access_key_id: a\nsecret_access_key: b\n")
-    datastore_registry.use(tmp_path, ProcessSecrets(str(folder)))
+    datastore_registry.configure(tmp_path, ProcessSecrets(str(folder)))
     yield folder
-    datastore_registry._PLACES.clear()
+    datastore_registry._SOURCES.clear()
 
 
 @pytest.mark.usefixtures("secrets")
@@ -133,10 +133,10 @@ def test_a_service_reads_no_secret_for_another_bucket(tmp_path: Path) -> None:
     """The API is not the only one that can write definitions: they are files below the root folder."""
     catalog = datastore_catalog(tmp_path)
     catalog.define(defined(S3, "images"))
-    assert datastore_registry.known("images").credentials is not None
+    assert datastore_registry.resolve("images").credentials is not None
     catalog.define(defined(S3 | {"endpoint": "https://attacker.example.com"}, "attacker"))
 
     with pytest.raises(datastore_registry.DatastoreUnusable, match="is not sent to https://attacker") as refused:
-        datastore_registry.known("attacker")
+        datastore_registry.resolve("attacker")
 
     assert "copy of the file" in str(refused.value)

@@ -43,17 +43,17 @@ def secrets(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def told(tmp_path: Path, secrets: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DatastoreCatalog]:
     monkeypatch.setattr(datastore_registry, "_FRESH_S", 0)
-    datastore_registry.use(tmp_path, ProcessSecrets(str(secrets)))
+    datastore_registry.configure(tmp_path, ProcessSecrets(str(secrets)))
     yield datastore_catalog(tmp_path)
-    datastore_registry._PLACES.clear()
+    datastore_registry._SOURCES.clear()
 
 
 def known_with(
     told: DatastoreCatalog, secrets: Path, document: Mapping[str, object], content: str
-) -> datastore_registry.Known:
+) -> datastore_registry.ResolvedDatastore:
     told.define(read_definition(dict(document), name="d"))
     (secrets / "datastores" / "key").write_text(content)
-    return datastore_registry.known("d")
+    return datastore_registry.resolve("d")
 
 
 @pytest.mark.parametrize(
@@ -104,14 +104,14 @@ def test_a_file_with_something_else_is_refused_without_a_word_of_it(
 
 def test_what_is_changed_is_known_at_once_by_whoever_asks(told: DatastoreCatalog, secrets: Path) -> None:
     before = known_with(told, secrets, S3, KEYS)
-    assert datastore_registry.known("d") is before
+    assert datastore_registry.resolve("d") is before
     after = known_with(told, secrets, S3, KEYS.replace(CANARY, "rotated"))
     assert after.credentials == Keys("a", "rotated")
     told.define(read_definition(S3 | {"prefix": "2026"}, name="d"))
-    assert datastore_registry.known("d").datastore.root == "s3://abc/2026"
+    assert datastore_registry.resolve("d").datastore.root == "s3://abc/2026"
     told.remove("d")
     with pytest.raises(datastore_registry.DatastoreUnusable, match="no datastore 'd'"):
-        datastore_registry.known("d")
+        datastore_registry.resolve("d")
 
 
 def test_nothing_is_read_again_while_it_is_fresh(
@@ -120,7 +120,7 @@ def test_nothing_is_read_again_while_it_is_fresh(
     known_with(told, secrets, S3, KEYS)
     monkeypatch.setattr(datastore_registry, "_FRESH_S", 3600)
     monkeypatch.setattr(datastore_registry, "_stamp", None)
-    assert datastore_registry.known("d").credentials == Keys("a", CANARY)
+    assert datastore_registry.resolve("d").credentials == Keys("a", CANARY)
 
 
 def test_a_secret_that_cannot_be_read_is_told_as_that(
@@ -134,7 +134,7 @@ def test_a_secret_that_cannot_be_read_is_told_as_that(
     with monkeypatch.context() as patched:
         patched.setattr(folder_module, "os", SimpleNamespace(**(vars(os) | {"read": fail})))
         with pytest.raises(datastore_registry.DatastoreUnusable, match="key can't be read: Input/output error"):
-            datastore_registry.known("d")
+            datastore_registry.resolve("d")
 
 
 def test_the_stamp_of_a_secret_is_not_that_of_what_a_link_leads_to(secrets: Path) -> None:
@@ -175,33 +175,33 @@ def test_secrets_of_another_source_are_read_when_their_stamp_has_changed(
 ) -> None:
     source = Rotating()
     source.contents["datastores/key"] = KEYS.encode()
-    datastore_registry.use(tmp_path, source)
+    datastore_registry.configure(tmp_path, source)
     told.define(read_definition(S3, name="d"))
-    assert datastore_registry.known("d").credentials == Keys("a", CANARY)
-    assert datastore_registry.known("d").credentials == Keys("a", CANARY)
+    assert datastore_registry.resolve("d").credentials == Keys("a", CANARY)
+    assert datastore_registry.resolve("d").credentials == Keys("a", CANARY)
     assert source.reads == 1
     source.contents["datastores/key"] = KEYS.replace(CANARY, "rotated").encode()
-    assert datastore_registry.known("d").credentials == Keys("a", "rotated")
+    assert datastore_registry.resolve("d").credentials == Keys("a", "rotated")
 
 
 def test_what_is_missing_or_away_is_said_with_what_to_do(told: DatastoreCatalog, secrets: Path, tmp_path: Path) -> None:
     told.define(read_definition(S3, name="images"))
     with pytest.raises(datastore_registry.DatastoreUnusable, match=r"put it into .*/secrets/datastores/key"):
-        datastore_registry.known("images")
+        datastore_registry.resolve("images")
     with pytest.raises(datastore_registry.DatastoreUnusable, match="did you mean 'images'"):
-        datastore_registry.known("image")
+        datastore_registry.resolve("image")
     secrets.chmod(0o755)
     with pytest.raises(datastore_registry.DatastoreUnusable, match="chmod 700"):
-        datastore_registry.known("images")
-    datastore_registry.use(tmp_path)
+        datastore_registry.resolve("images")
+    datastore_registry.configure(tmp_path)
     with pytest.raises(datastore_registry.DatastoreUnusable, match="PARALLELRUN_SECRETS_DIR"):
-        datastore_registry.known("images")
+        datastore_registry.resolve("images")
     away = Mock(read=Mock(side_effect=SecretUnavailable("ask again in a minute")), stamp=Mock(return_value=0))
-    datastore_registry.use(tmp_path, away)
+    datastore_registry.configure(tmp_path, away)
     with pytest.raises(StoreAway, match="'images': its secret can't be read just now: ask again in a minute"):
         is_s3(Address("azureml://datastores/images/paths", "a"))
     told.define(read_definition(S3 | {"anonymous": True}, name="images"))
-    assert datastore_registry.known("images").credentials is None
+    assert datastore_registry.resolve("images").credentials is None
 
 
 def test_definitions_are_files_for_the_services_alone(told: DatastoreCatalog, tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_a_datastore_is_allowed_if_what_it_stands_for_is(tmp_path: Path) -> None
     catalog = datastore_catalog(tmp_path)
     catalog.define(read_definition({"type": "s3", "bucket": "ours", "prefix": "a/b"}, name="d"))
     catalog.define(read_definition({"type": "s3", "bucket": "ours", "endpoint": "http://10.0.0.1:9000"}, name="inside"))
-    datastore_registry.use(tmp_path)
+    datastore_registry.configure(tmp_path)
     path, inside = "azureml://datastores/d/paths/x", "azureml://datastores/inside/paths/x"
 
     def refused(url: str, *roots: str) -> str:
@@ -91,5 +91,5 @@ def test_a_datastore_is_allowed_if_what_it_stands_for_is(tmp_path: Path) -> None
     assert not refused(inside, "http://10.0.0.1:9000/ours")
     assert refused(inside, "http://10.0.0.1:9000/other")
     assert refused("azureml://datastores/other/paths/x", "s3://") == "there is no datastore 'other'"
-    datastore_registry._PLACES.clear()
+    datastore_registry._SOURCES.clear()
     assert "no datastores are known here" in refused(path, "s3://")

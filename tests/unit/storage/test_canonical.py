@@ -113,7 +113,7 @@ def check_admitted(url: str, rule: PathRule) -> None:
 def check_escape(url: str, root: Path) -> None:
     """It is refused when a job is read, or at the latest when its paths are checked at submission."""
     datastore_catalog(root).put("d", read_definition({"type": "s3", "bucket": "bucket", "prefix": "team"}, name="d"))
-    registry.use(root)
+    registry.configure(root)
     rule = PathRule(root, Places(roots=["s3://", "gs://", "abfss://", "https://"]))
     with pytest.raises(ValueError, match=r"(empty name|no URL|no server|not a URL|password|character)"):
         check_admitted(url, rule)

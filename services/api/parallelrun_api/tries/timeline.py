@@ -52,14 +52,14 @@ class TimeWindow:
 
 
 class _Bounds(NamedTuple):
-    """Where a window begins and ends, in seconds since the job's first worker began."""
+    """The begin and end of a window, in seconds since the job's first worker began."""
 
     begin_s: float
     end_s: float
 
 
 class _LaneSums(NamedTuple):
-    """What workers did in a window, a row for each worker; seconds also by bucket."""
+    """Sums of what workers did in a window, a row for each worker; seconds also by bucket."""
 
     busy_s: Array
     load_s: Array

@@ -14,7 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from parallelrun_core.datastores.registry import DatastoreAway, Known, known
+from parallelrun_core.datastores.registry import DatastoreAway, ResolvedDatastore, resolve
 from parallelrun_core.storage.location import datastore_of, in_datastore
 from parallelrun_core.storage.objects import datastores, environment
 from parallelrun_core.storage.objects.redirects import staying_at
@@ -31,7 +31,7 @@ _RETRY_FOR_S: Final = 30
 _ENDPOINTS: Final = endpoint_variables(*SCHEMES)
 
 _USED_BY: list[int] = []
-_OF_DATASTORES: Final[dict[str, tuple[Known, ObjectStore]]] = {}
+_OF_DATASTORES: Final[dict[str, tuple[ResolvedDatastore, ObjectStore]]] = {}
 """With what each was made from."""
 
 
@@ -54,10 +54,10 @@ def client_of(store: str) -> ObjectStore:
     elif _USED_BY[0] != os.getpid():
         raise RuntimeError("the library for object stores doesn't survive a fork: start another process instead")
     name = datastore_of(store)
-    return _of_datastore(name) if name else _made(store)
+    return _of_datastore(name) if name else _make_client(store)
 
 
-def present_datastore(name: str) -> Known:
+def present_datastore(name: str) -> ResolvedDatastore:
     """A datastore with its credentials, as they are now.
 
     Raises:
@@ -65,7 +65,7 @@ def present_datastore(name: str) -> Known:
         DatastoreUnusable: it isn't defined, or its credentials aren't here.
     """
     try:
-        return known(name)
+        return resolve(name)
     except DatastoreAway as error:
         raise StoreAway(error.errno, error.strerror, in_datastore(name, "")) from error
 
@@ -75,13 +75,13 @@ def _of_datastore(name: str) -> ObjectStore:
     client = _OF_DATASTORES.get(name)
     if client is None or client[0] != present:
         with _refusals(f"datastore {name!r}"):
-            client = present, datastores.made(present, _options(), _retries())
+            client = present, datastores.make_client(present, _options(), _retries())
         _OF_DATASTORES[name] = client
     return client[1]
 
 
 @cache
-def _made(store: str) -> ObjectStore:
+def _make_client(store: str) -> ObjectStore:
     options = _options()
     if _is_plain_http_meant(store):
         options["allow_http"] = True
@@ -146,5 +146,5 @@ def _is_plain_http_meant(store: str) -> bool:
 
 def forget() -> None:
     """Make clients anew, as when the environment has changed. For tests."""
-    _made.cache_clear()
+    _make_client.cache_clear()
     _OF_DATASTORES.clear()

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from obstore.store import ClientConfig, ObjectStore, RetryConfig
 
-    from parallelrun_core.datastores.credentials import Found
+    from parallelrun_core.datastores.credentials import StoreCredentials
     from parallelrun_core.datastores.definition import AzureDatastore, Datastore
-    from parallelrun_core.datastores.registry import Known
+    from parallelrun_core.datastores.registry import ResolvedDatastore
 
 _TOKEN_S: Final = 20
 _SCOPE: Final = "https://storage.azure.com/.default"
@@ -40,14 +40,14 @@ _EARLY_S: Final = 120
 _TOKENS_OF_GOOGLE: Final = "oauth2.googleapis.com"
 
 
-def made(datastore_with_credentials: Known, options: ClientConfig, retries: RetryConfig) -> ObjectStore:
+def make_client(resolved: ResolvedDatastore, options: ClientConfig, retries: RetryConfig) -> ObjectStore:
     """A new client of a datastore, whose keys begin below its prefix.
 
     Raises:
         NoCredentials: it names none, and there are none here.
         obstore.exceptions.BaseError: the library refuses something of it.
     """
-    datastore, credentials = datastore_with_credentials
+    datastore, credentials = resolved
     if datastore.root.startswith("http://"):
         options = {**options, "allow_http": True}  # who has defined it has said so
     if server := _only_server(datastore, credentials):
@@ -65,7 +65,7 @@ def made(datastore_with_credentials: Known, options: ClientConfig, retries: Retr
     return _azure(datastore, credentials, common)
 
 
-def _only_server(datastore: Datastore, credentials: Found | None) -> str:
+def _only_server(datastore: Datastore, credentials: StoreCredentials | None) -> str:
     """The URL of the one server that a client has to reach; empty where the library asks others for credentials, or
     the server is the provider's own.
     """
@@ -81,7 +81,7 @@ def _server_of(datastore: S3Datastore) -> str:
     return datastore.endpoint if datastore.path_style or not datastore.endpoint else _with_bucket(datastore)
 
 
-def _s3(datastore: S3Datastore, credentials: Found | None, common: dict[str, Any]) -> ObjectStore:
+def _s3(datastore: S3Datastore, credentials: StoreCredentials | None, common: dict[str, Any]) -> ObjectStore:
     from obstore.store import S3Store
 
     settings: dict[str, Any] = {"region": datastore.region or s3_region()}
@@ -105,7 +105,7 @@ def _with_bucket(datastore: S3Datastore) -> str:
     return f"{scheme}://{datastore.bucket}.{host}"
 
 
-def _gcs(datastore: GcsDatastore, credentials: Found | None, common: dict[str, Any]) -> ObjectStore:
+def _gcs(datastore: GcsDatastore, credentials: StoreCredentials | None, common: dict[str, Any]) -> ObjectStore:
     from obstore.store import GCSStore
 
     settings: dict[str, Any] = {"base_url": datastore.endpoint} if datastore.endpoint else {}
@@ -116,7 +116,7 @@ def _gcs(datastore: GcsDatastore, credentials: Found | None, common: dict[str, A
     return GCSStore(datastore.bucket, **common, **settings)
 
 
-def _azure(datastore: AzureDatastore, credentials: Found | None, common: dict[str, Any]) -> ObjectStore:
+def _azure(datastore: AzureDatastore, credentials: StoreCredentials | None, common: dict[str, Any]) -> ObjectStore:
     from obstore.store import AzureStore
 
     settings: dict[str, Any] = azure_options() | {"account_name": datastore.account_name, "endpoint": datastore.server}

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from parallelrun_core.datastores.credentials import Keys
 from parallelrun_core.datastores.definition import S3Datastore
-from parallelrun_core.datastores.registry import Known
+from parallelrun_core.datastores.registry import ResolvedDatastore
 from parallelrun_core.storage.location import datastore_of
 from parallelrun_core.storage.objects.address import Address
 from parallelrun_core.storage.objects.clients import StoresMissing, present_datastore
@@ -17,7 +17,7 @@ from parallelrun_core.storage.schemes import scheme_of
 _TRIES: Final = 10
 """Of each request, over about a minute and a half."""
 _OF_SCHEMES: Final[dict[str, Any]] = {}
-_OF_DATASTORES: Final[dict[str, tuple[Known, Any]]] = {}
+_OF_DATASTORES: Final[dict[str, tuple[ResolvedDatastore, Any]]] = {}
 """With what each was made from."""
 
 
@@ -72,7 +72,7 @@ def _client(scheme: str) -> Any:
     return _OF_SCHEMES[scheme]
 
 
-def _client_of(datastore: S3Datastore, present: Known) -> Any:
+def _client_of(datastore: S3Datastore, present: ResolvedDatastore) -> Any:
     settings: dict[str, Any] = {"endpoint_url": datastore.endpoint or endpoint_of("s3") or None}
     if isinstance(present.credentials, Keys):
         settings["aws_access_key_id"] = present.credentials.access_key_id
