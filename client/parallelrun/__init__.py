@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from parallelrun.builders.loops import do_while, parallel_for
+    from parallelrun.builders.output_dataset_config import OutputFileDatasetConfig
     from parallelrun.builders.parts import BuildContext, Environment, Input, Output
-    from parallelrun.builders.step_data import OutputFileDatasetConfig, PipelineData
+    from parallelrun.builders.step_data import PipelineData
     from parallelrun.builders.v1 import ParallelRunConfig, ParallelRunStep
     from parallelrun.builders.v1_inputs import PipelineParameter
     from parallelrun.builders.v1_pipeline import Pipeline, PythonScriptStep, StepSequence
@@ -148,7 +149,7 @@ _MODULES = {
     "Node": "models",
     "Output": "builders.parts",
     "OutputFile": "models",
-    "OutputFileDatasetConfig": "builders.step_data",
+    "OutputFileDatasetConfig": "builders.output_dataset_config",
     "ParallelRunConfig": "builders.v1",
     "ParallelRunStep": "builders.v1",
     "Pipeline": "builders.v1_pipeline",

@@ -9,14 +9,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 from parallelrun.builders.missing import ReportsMissing
+from parallelrun.builders.output_dataset_config import OutputFileDatasetConfig, OutputTabularDatasetConfig
 from parallelrun.builders.parts import Input, Output
-from parallelrun.builders.step_data import (
-    OutputFileDatasetConfig,
-    OutputTabularDatasetConfig,
-    PipelineOutputAbstractDataset,
-    StepData,
-    StepDataInput,
-)
+from parallelrun.builders.step_data import PipelineOutputAbstractDataset, StepData, StepDataInput
 from parallelrun.builders.v1_inputs import MOUNT, DatasetInput, PipelineParameter, checked_text
 from parallelrun.errors import InvalidInput
 

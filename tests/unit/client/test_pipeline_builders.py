@@ -137,7 +137,7 @@ def test_outputs_may_have_a_destination_and_no_name() -> None:
         for name in (None, ""):
             with pytest.raises(InvalidInput, match="/name: a name is required"):
                 untyped(unnamed)(name)
-    for destination in (object(), (None, "a"), ("", "a"), (), ("store", "a", "b"), (Path("/m"), "a")):
+    for destination in (object(), (None, "a"), ("", "a"), (), ("store", "a", "b"), (Path("/m"), "a"), ("store", b"a")):
         with pytest.raises(InvalidInput, match="datastore"):
             OutputFileDatasetConfig(destination=destination)
     for of_a_parameter in (
@@ -148,6 +148,9 @@ def test_outputs_may_have_a_destination_and_no_name() -> None:
     ):
         with pytest.raises(InvalidInput, match=r"/destination: .*became a part of the text"):
             OutputFileDatasetConfig(destination=of_a_parameter)
+    assert [OutputFileDatasetConfig("a", ("store", path)).path for path in (5, 0, Path("/b/"), "/")] == [
+        f"azureml://datastores/store/paths/{path}" for path in ("5", "0", "b", "")
+    ]
     called = OutputFileDatasetConfig("output_1")
     write = script("one", "--to", stored, called, other)
     read = script("two", "--from", stored.as_input(), other.as_input(), last.as_input())
