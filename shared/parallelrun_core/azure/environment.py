@@ -13,8 +13,9 @@ from parallelrun_core.azure.named import named_environment
 from parallelrun_core.computes.images import BUILD_NOTE, NOTE, OWN_PYTHON
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.names.assets import UnknownAsset, stored_code
-from parallelrun_core.spec.conda import OLDEST_MINOR, is_too_old, python_of
+from parallelrun_core.spec.conda import python_of
 from parallelrun_core.spec.environment import Environment, require_content
+from parallelrun_core.spec.python_versions import OLDEST_MINOR, is_too_old
 from parallelrun_core.storage.location import LOCAL, location_of
 from parallelrun_core.untrusted.document import load_document
 

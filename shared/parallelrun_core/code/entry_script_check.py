@@ -11,7 +11,7 @@ from typing import Final, Literal
 from parallelrun_core.code.folder import IGNORE_FILES, LEAVE_OUT_HINT
 from parallelrun_core.errors import InvalidInput, UnsafePath
 from parallelrun_core.problems import did_you_mean
-from parallelrun_core.spec.conda import may_be_newer
+from parallelrun_core.spec.python_versions import may_be_newer
 from parallelrun_core.untrusted.paths import opened_path, relative_parts
 
 Contract = Literal["run", "awaited", "streaming"]

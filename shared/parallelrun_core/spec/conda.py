@@ -8,7 +8,6 @@ doesn't know is in `conda_packages.toml`. Every other package is taken to have t
 from __future__ import annotations
 
 import re
-import sys
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from parallelrun_core.problems import did_you_mean
+from parallelrun_core.spec.python_versions import PLAIN_VERSION
 from parallelrun_core.spec.requirements import check_no_user, index_option, parse_requirement, requirement_lines
 
 _KEYS: Final = frozenset({"name", "channels", "dependencies", "prefix", "platforms", "category"})
@@ -41,9 +41,6 @@ _COMPARISON: Final = re.compile(r"(==|>=|<=|!=|~=|>|<|=|)\s*([0-9]\w*(?:[.+!]\w+
 _ANY_VERSION: Final = frozenset({"*", "=*", "==*"})
 _MAX_LENGTH: Final = 500
 """Of an entry, `CHANNEL::NAME VERSION BUILD[KEY=VALUE,…]` with `=` or blanks between the parts."""
-OLDEST_MINOR: Final = 8
-"""The workers need Python 3.8 or newer."""
-_PYTHON: Final = re.compile(r"[0-9]+(\.[0-9]+){0,2}")
 _NAMES_SHOWN: Final = 5
 _OF_CUDA: Final = re.compile("cuda|cudnn|cutensor|nccl")
 
@@ -63,30 +60,7 @@ def python_of(conda: Mapping[str, Any]) -> str:
         )
     version = next(iter(versions), "")
     plain = version.removeprefix("==").removesuffix(".*")
-    return plain if _PYTHON.fullmatch(plain) else version
-
-
-def is_too_old(version: str) -> bool:
-    """Return whether all that this version of Python admits, as `python_of` has it, is too old for the workers."""
-    if not version:
-        return False
-    from packaging.specifiers import SpecifierSet
-    from packaging.version import Version
-
-    oldest = Version(f"3.{OLDEST_MINOR}")
-    newest = Version("3.99")
-    for each in SpecifierSet(f"=={version}.*" if _PYTHON.fullmatch(version) else version):
-        named = Version(each.version.removesuffix(".*"))
-        if not any(each.contains(other, prereleases=True) for other in (oldest, newest, max(named, oldest))):
-            return True
-    return False
-
-
-def may_be_newer(version: str) -> bool:
-    """Return whether this may be a version of Python whose syntax the one that runs this can't parse: a newer one, one
-    that can't be told, or Python 2."""
-    match = re.match(r"3\.(\d+)", version) if _PYTHON.fullmatch(version) else None
-    return int(match[1]) > sys.version_info.minor if match else bool(version)
+    return plain if PLAIN_VERSION.fullmatch(plain) else version
 
 
 def requirements_of(conda: Mapping[str, Any]) -> list[str]:

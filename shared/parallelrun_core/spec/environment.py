@@ -12,8 +12,9 @@ from parallelrun_core.described import Strict
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.names.assets import stored_code
 from parallelrun_core.names.computes import DOCKERFILE, BuiltImage
-from parallelrun_core.spec.conda import is_too_old, python_of, requirements_of, split_options, without_options
+from parallelrun_core.spec.conda import python_of, requirements_of, split_options, without_options
 from parallelrun_core.spec.fields import MAX_PATH, STORED, without_nul
+from parallelrun_core.spec.python_versions import is_too_old
 from parallelrun_core.spec.requirements import checked_index_url, host_of, parse_requirement
 from parallelrun_core.storage.supported import absolute_path, local_path
 

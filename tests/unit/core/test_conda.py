@@ -8,7 +8,8 @@ import pytest
 import yaml
 
 from parallelrun_core.spec import conda
-from parallelrun_core.spec.conda import is_too_old, python_of, requirements_of
+from parallelrun_core.spec.conda import python_of, requirements_of
+from parallelrun_core.spec.python_versions import is_too_old
 from supply_chain.conda_names import pypi_names
 from supply_chain.locked import locked
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from parallelrun_agent.users.worker_user import SAME_USER, WorkerUser
 from parallelrun_core.service.children import Child, variables_for
-from parallelrun_core.spec.conda import OLDEST_MINOR
+from parallelrun_core.spec.python_versions import OLDEST_MINOR
 
 _NAMES: Final = ("python3", "python")
 _LONGEST_S: Final = 30.0
