@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +14,7 @@ from parallelrun_core.datastores.credentials import ServicePrincipal
 from parallelrun_core.storage.objects import clients
 from parallelrun_core.storage.objects.clients import client_of
 from parallelrun_core.storage.objects.datastores import azure_token
-from parallelrun_core.storage.objects.environment import azure_options, s3_region
+from parallelrun_core.storage.objects.environment import NoCredentials, azure_options, s3_credentials, s3_region
 
 
 @pytest.fixture(autouse=True)
@@ -30,14 +32,40 @@ def test_azures_own_names_count_where_the_library_has_others(monkeypatch: pytest
     assert azure_options() == {"account_key": "a2V5"}
 
 
-@pytest.mark.parametrize("name", ["AWS_REGION", "AWS_DEFAULT_REGION"])
-def test_a_region_has_two_names(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for each in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
-        monkeypatch.delenv(each, raising=False)
-    monkeypatch.setenv("HOME", "/nonexistent")
+@pytest.fixture
+def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The home of somebody without any setting for S3."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+def test_a_region_is_found_wherever_the_command_line_of_aws_finds_it(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert s3_region() == "us-east-1"
-    monkeypatch.setenv(name, "eu-central-1")
-    assert s3_region() == "eu-central-1"
+    (home / "config").write_text("[default]\nregion = eu-west-1\n")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(home / "config"))
+    assert s3_region() == "eu-west-1"
+    monkeypatch.delenv("AWS_CONFIG_FILE")
+    (home / ".aws").mkdir()
+    (home / ".aws" / "credentials").write_text("[default]\nregion = eu-west-2\n")
+    assert s3_region() == "eu-west-2"
+    for name in ("AWS_DEFAULT_REGION", "AWS_REGION"):
+        monkeypatch.setenv(name, name)
+        assert s3_region() == name
+
+
+def test_a_profile_of_sso_without_a_login_is_told_in_words(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / ".aws").mkdir()
+    (home / ".aws" / "config").write_text(
+        "[profile work]\nsso_start_url = https://sso.example/start\nsso_region = eu-west-1\n"
+        "sso_account_id = 123456789012\nsso_role_name = Reader\n"
+    )
+    monkeypatch.setenv("AWS_PROFILE", "work")
+    with pytest.raises(NoCredentials, match=r"SSO.*AWS_PROFILE"):
+        s3_credentials()
 
 
 class Authority(BaseHTTPRequestHandler):

@@ -88,7 +88,7 @@ def _make_client(store: str) -> ObjectStore:
     scheme, _, bucket = store.partition("://")
     row, endpoint = scheme_of(store), environment.endpoint_of(scheme)
     protocol = row.protocol if row is not None else ""
-    if protocol == "gcs" or (protocol == "s3" and not environment.is_asked_for_by_the_library()):
+    if protocol == "gcs" or (protocol == "s3" and not environment.library_finds_credentials()):
         options = staying_at(endpoint, options)
     with _refusals(store):
         from obstore.store import AzureStore, GCSStore, S3Store, from_url

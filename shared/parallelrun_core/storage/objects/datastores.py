@@ -18,7 +18,7 @@ from parallelrun_core.datastores.definition import GcsDatastore, S3Datastore
 from parallelrun_core.storage.objects.environment import (
     at_google_server,
     azure_options,
-    is_asked_for_by_the_library,
+    library_finds_credentials,
     s3_credentials,
     s3_region,
 )
@@ -72,7 +72,7 @@ def _only_server(datastore: Datastore, credentials: StoreCredentials | None) -> 
     if credentials is None and not datastore.anonymous and not isinstance(datastore, S3Datastore):
         return ""
     if isinstance(datastore, S3Datastore):
-        is_own = datastore.anonymous or credentials is not None or not is_asked_for_by_the_library()
+        is_own = datastore.anonymous or credentials is not None or not library_finds_credentials()
         return _server_of(datastore) if is_own else ""
     return datastore.endpoint if isinstance(datastore, GcsDatastore) else datastore.server
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _BY_THE_LIBRARY: Final = (
     "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
 )  # fmt: skip
+_OF_PROFILES: Final = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE")
 _YES: Final = frozenset({"1", "true", "on", "yes", "y"})
 """What the library takes for true."""
 _VALID_S: Final = 300
@@ -52,9 +53,8 @@ def s3_credentials() -> Callable[[], S3Credential] | None:
     Raises:
         NoCredentials: there are none.
     """
-    variable = os.environ.get
-    has_keys = bool(variable("AWS_ACCESS_KEY_ID") and variable("AWS_SECRET_ACCESS_KEY")) and not variable("AWS_PROFILE")
-    if has_keys or is_unsigned() or is_asked_for_by_the_library():
+    has_keys = os.environ.get("AWS_ACCESS_KEY_ID") and os.environ.get("AWS_SECRET_ACCESS_KEY")
+    if (has_keys and not os.environ.get("AWS_PROFILE")) or is_unsigned() or library_finds_credentials():
         return None
     from botocore.session import get_session
 
@@ -64,7 +64,8 @@ def s3_credentials() -> Callable[[], S3Credential] | None:
         raise NoCredentials(13, NO_KEYS)
 
     def present() -> S3Credential:
-        frozen = credentials.get_frozen_credentials()
+        with _of_profiles():
+            frozen = credentials.get_frozen_credentials()
         return {
             "access_key_id": frozen.access_key,
             "secret_access_key": frozen.secret_key,
@@ -72,6 +73,7 @@ def s3_credentials() -> Callable[[], S3Credential] | None:
             "expires_at": datetime.now(UTC) + timedelta(seconds=_VALID_S),
         }
 
+    present()  # those of SSO and of other roles are asked for only now
     return present
 
 
@@ -80,7 +82,7 @@ def is_unsigned() -> bool:
     return os.environ.get("AWS_SKIP_SIGNATURE", "").lower() in _YES
 
 
-def is_asked_for_by_the_library() -> bool:
+def library_finds_credentials() -> bool:
     """Return whether the library itself asks a server for credentials for S3."""
     return any(os.environ.get(name) for name in _BY_THE_LIBRARY)
 
@@ -93,7 +95,7 @@ def s3_region() -> str:
     """
     if region := os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION"):
         return region
-    if not os.environ.get("AWS_PROFILE") and not os.path.exists(os.path.expanduser("~/.aws/config")):
+    if not any(map(os.environ.get, _OF_PROFILES)) and not os.path.exists(os.path.expanduser("~/.aws")):
         return "us-east-1"
     from botocore.session import get_session
 
@@ -104,11 +106,11 @@ def s3_region() -> str:
 @contextmanager
 def _of_profiles() -> Iterator[None]:
     """Raise as NoCredentials what is wrong with profiles, such as that there is none of that name."""
-    from botocore.exceptions import BotoCoreError
+    from botocore.exceptions import BotoCoreError, ClientError
 
     try:
         yield
-    except BotoCoreError as error:
+    except (BotoCoreError, ClientError) as error:
         raise NoCredentials(13, f"{error}: see AWS_PROFILE, and ~/.aws on this machine") from error
 
 
