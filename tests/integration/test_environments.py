@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -9,14 +10,18 @@ import signal
 import subprocess
 import sys
 import tempfile
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from parallelrun_agent.environments import build
+from parallelrun_agent.environments import build, job_python
 from parallelrun_agent.environments.cache import InUse, make_place, mark_ready, prune
+from parallelrun_agent.loop import EventLoop
 from parallelrun_agent.users.worker_user import SAME_USER
+from parallelrun_agent.workers.orphans import Orphans
+from parallelrun_core.spec import Environment
 from tests.cluster import Cluster
 from tests.twins.sabotage import expect_failure
 
@@ -128,6 +133,32 @@ def test_one_that_was_broken_off_is_made_anew(tmp_path: Path) -> None:
     assert (folder / "bin" / "python").exists()
     assert not (folder / "lib" / "rubbish").exists()
     assert make(folder) == "", "there was nothing left to do"
+
+
+def test_a_build_that_cannot_be_watched_is_ended_and_leaves_nothing_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_descriptors(_: int) -> int:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr("os.pidfd_open", no_descriptors)
+    monkeypatch.setattr(job_python, "build_command", lambda: ["sleep", "1000"])
+    started: list[int] = []
+    orphans = Orphans()
+    monkeypatch.setattr(orphans, "worker_started", started.append)
+    with closing(EventLoop()) as loop:
+        python = job_python.JobPython(
+            Environment(pip=("x",)), owner="anna", cache=tmp_path / "cache", max_environments=1, loop=loop,
+            log_file=tmp_path / "log", orphans=orphans, changed=lambda: None,
+        )  # fmt: skip
+        before = sorted(Path("/proc/self/fd").iterdir())
+        with pytest.raises(OSError, match="Too many open files"):
+            python.begin()
+        python.close()
+        assert sorted(Path("/proc/self/fd").iterdir()) == before
+    assert not Path(f"/proc/{started.pop()}").exists()
+    bin_alone = python.variables({"PATH": ""})["PATH"]
+    assert bin_alone.endswith("/bin"), "a folder without a name would be the current one"
 
 
 @pytest.mark.usefixtures("environment")

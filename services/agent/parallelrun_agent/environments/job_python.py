@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -54,7 +54,8 @@ if TYPE_CHECKING:
 
 log = logger()
 
-_READABLE: Final = 0o022
+_UMASK: Final = 0o022
+"""Others read what is built."""
 _LAST_LINES: Final = 15
 _LAST_BYTES: Final = 1 << 16
 _REPORT_EVERY_S: Final = 20.0
@@ -107,6 +108,9 @@ class JobPython:
         self._package_hosts = package_hosts
         self._folder: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
+        self._began = 0.0
+        self._watch = ExitStack()
+        """Ends the loop's watch of the process."""
         self._use: InUse | None = None
         self._home_use: InUse | None = None
         """Of the builder's folder, while it builds."""
@@ -145,14 +149,15 @@ class JobPython:
         """Return what an activated environment sets."""
         if self._folder is None:
             return {}
-        return {"VIRTUAL_ENV": str(self._folder), "PATH": f"{self._folder / 'bin'}:{inherited.get('PATH', '')}"}
+        path = os.pathsep.join(filter(None, (str(self._folder / "bin"), inherited.get("PATH"))))
+        return {"VIRTUAL_ENV": str(self._folder), "PATH": path}
 
     def is_due(self, now: float) -> bool:
         """Return whether it is time to report that it is still being built, so that the job isn't taken for stuck."""
         return self._process is not None and now >= self._report_at
 
     def reported(self, now: float) -> None:
-        """Record that the failure was reported."""
+        """Record that the build was reported, which is due again in some seconds."""
         self._report_at = now + _REPORT_EVERY_S
 
     def close(self) -> None:
@@ -183,15 +188,15 @@ class JobPython:
         try:
             for above in (self._cache, folder.parent) if builder.is_other or self._user.is_other else ():
                 let_through(above)
-            if reason := self._closed(folder, builder):
+            if reason := self._why_closed(folder, builder):
                 self.failure = _not_built(reason)
             elif not is_ready(folder):
                 self._build(recipe, folder, builder, self._use)
         except BaseException:
-            self._let_go()
+            self.close()
             raise
 
-    def _closed(self, folder: Path, builder: WorkerUser) -> str:
+    def _why_closed(self, folder: Path, builder: WorkerUser) -> str:
         """Return which path is closed to a user that needs it, and what to do; empty: none."""
         for who, user, paths in (
             ("the job's user", self._user, [self._cache, folder.parent]),
@@ -223,12 +228,14 @@ class JobPython:
                 build_command(), stdin=request_file, stdout=file, stderr=file, start_new_session=True, cwd=home,
                 pass_fds=(self._lock, use.fileno(), *([self._home_use.fileno()] if self._home_use else [])),
                 env=variables_of(home, os.environ),
-                **{"umask": _READABLE, **builder.start},
+                **{"umask": _UMASK, **builder.start},
             )  # fmt: skip
         self._orphans.worker_started(self._process.pid)
-        self._pidfd = os.pidfd_open(self._process.pid)
-        self._loop.add(self._pidfd, self._on_exit)
         self._began = time.monotonic()
+        pidfd = os.pidfd_open(self._process.pid)
+        self._watch.callback(os.close, pidfd)
+        self._loop.add(pidfd, self._on_exit)
+        self._watch.callback(self._loop.remove, pidfd)
         log.info("environment_begun", folder=str(folder), uid=builder.uid if builder.is_other else os.geteuid())
 
     def _on_exit(self) -> None:
@@ -260,8 +267,7 @@ class JobPython:
             self._changed()
 
     def _reap(self, process: subprocess.Popen[bytes]) -> int:
-        self._loop.remove(self._pidfd)
-        os.close(self._pidfd)
+        self._watch.close()
         with suppress(ProcessLookupError):  # even after its own end: what it has started may still run
             os.killpg(process.pid, signal.SIGKILL)
         code = process.wait()

@@ -113,6 +113,7 @@ class _Joining:
 
         python = self._python(on_python)
         opened.callback(python.close)
+        python.begin()
         code = JobCode(folder.code(self.record), node.loop.wake)
         opened.callback(code.close)
         tracking = JobTracking(folder, self.spec.name, settings, user, node.loop.wake)
@@ -149,7 +150,7 @@ class _Joining:
 
     def _python(self, changed: Callable[[], None]) -> JobPython:
         record, settings, node = self.record, self.settings, self.node
-        python = JobPython(
+        return JobPython(
             self.spec.environment,
             owner=record.owner,
             package_hosts=record.places.package_hosts if record.places else ("*",),
@@ -164,8 +165,6 @@ class _Joining:
             may_build_packages=settings.may_build_packages,
             image=node.python,
         )
-        python.begin()
-        return python
 
     def _driver(self, plans: PlanMaker, stage: JobStage, errors: ErrorFiles, reports: LeaderReports) -> JobDriver:
         spec, settings, generation = self.spec, self.settings, self.folder.generation()
