@@ -12,9 +12,11 @@ from parallelrun_core.azure.named import named_code, named_environment, named_in
 from parallelrun_core.names.assets import MODEL_TYPES
 from parallelrun_core.spec.data_defaults import OWN
 
+_BY_PATH: Final = "extract_columns_from_partition_format"
 _OWN: Final[dict[str, dict[str, str]]] = {
     "read_delimited": {"on_mismatch": "keep", "inference": "exact", "columns_by": "name"},
     "read_json_lines": {"on_mismatch": "keep"},
+    _BY_PATH: {"on_mismatch": "error"},
 }
 
 
@@ -107,6 +109,8 @@ def with_own_options(step: object) -> object:
     if not isinstance(entry, dict) or len(entry) != 1:
         return step
     name, options = next(iter(entry.items()))
+    if name == _BY_PATH and isinstance(options, str):
+        options = {"partition_format": options}
     if name not in _OWN or not isinstance(options, dict | None):
         return step
     return {name: {**_OWN[name], **(options or {})}}

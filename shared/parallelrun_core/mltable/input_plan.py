@@ -16,7 +16,7 @@ from parallelrun_core.mltable.document import TableSource
 from parallelrun_core.mltable.formats import read_steps
 from parallelrun_core.mltable.partition_format import PartitionFormat
 from parallelrun_core.mltable.read_step import ReadStep
-from parallelrun_core.mltable.steps import KeepColumns, RowStep, Skip, Take
+from parallelrun_core.mltable.steps import ExtractColumns, KeepColumns, RowStep, Skip, Take
 
 FILES: Final = "files"
 """The kind of an input that is a list of files, and no table."""
@@ -92,6 +92,12 @@ class InputPlan(msgspec.Struct, kw_only=True):
     def is_indivisible(self) -> bool:
         """Return whether the table is one mini-batch, because of its `tail`."""
         return self.tail is not None and self.tail < len(self.steps)
+
+    @property
+    def needs_fitting_paths(self) -> bool:
+        """Return whether a path that doesn't fit the partition format is an error."""
+        steps = (step for step in self.steps if isinstance(step, ExtractColumns))
+        return self.extracts_first or any(step.on_mismatch == "error" for step in steps)
 
     def columns_read(self, names: list[str]) -> list[str]:
         """Return which columns of a file with these the first steps leave: all, if they leave none."""

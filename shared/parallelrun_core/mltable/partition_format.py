@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 _PLACEHOLDER: Final = re.compile(r"\{([^{}:]*)(?::([^{}]*))?\}")
+_NAMED: Final = re.compile(r"([A-Za-z_]\w*)=")
 _DATE_PART: Final = re.compile(r"yyyy|MM|dd|HH|mm|ss")
 _DIRECTIVES: Final = {"yyyy": "%Y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M", "ss": "%S"}
 
@@ -93,6 +94,13 @@ def _placeholder(name: str, date: str | None) -> _Part:
     if not pattern or re.search("[A-Za-z]", date[at:]):
         raise ValueError(f"{date!r} is not a date format; use yyyy, MM, dd, HH, mm and ss")
     return _Part(f"({pattern}{re.escape(date[at:])})", name, directives + date[at:])
+
+
+def format_of_path(path: str, root: str) -> str:
+    """Return the format that makes a column of each folder `name=value` of a path; empty: it has none."""
+    folders = path.removeprefix(root).lstrip("/").split("/")[:-1]
+    parts = [f"{found[1]}={{{found[1]}}}" if (found := _NAMED.match(folder)) else "*" for folder in folders]
+    return "/".join([*parts, "*"]) if any(part != "*" for part in parts) else ""
 
 
 def match_partition(pattern: re.Pattern[str], starts_above: bool, path: bytes, root: bytes) -> list[str] | None:

@@ -13,7 +13,7 @@ import msgspec
 from parallelrun_core.mltable.conversions import Conversion, Selection, parse_conversions, parse_selection, selected
 from parallelrun_core.mltable.filters import parse_filter
 from parallelrun_core.mltable.formats import read_steps
-from parallelrun_core.mltable.options import options_of
+from parallelrun_core.mltable.options import one_of, options_of
 from parallelrun_core.mltable.partition_format import parse_partition_format
 from parallelrun_core.mltable.read_step import ReadStep
 from parallelrun_core.problems import At
@@ -75,21 +75,24 @@ class ExtractColumns(TableStep, tag="extract_columns_from_partition_format"):
     keeps_rows = True
 
     partition_format: str
+    on_mismatch: str = "null"
+    """The handling of a path that doesn't fit, if the step comes after the reading: `error`, or `null` as in Azure ML,
+    where without a path column the values of all paths are null, too."""
 
     @classmethod
     def parse(cls, options: object, at: At) -> Self:
-        partition_format: object = options
-        if isinstance(partition_format, dict):
-            partition_format = options_of(partition_format, at, ("partition_format", "ignore_error")).get(
-                "partition_format"
-            )
+        checked = options if isinstance(options, dict) else {"partition_format": options}
+        checked = options_of(checked, at, ("partition_format", "on_mismatch", "ignore_error"))
+        partition_format: object = checked.get("partition_format")
         where = at.below("partition_format")
         if where.is_of(partition_format, str, "a format"):
             try:
                 parse_partition_format(str(partition_format))
             except ValueError as error:
                 where.wrong(f"{partition_format!r}: {error}")
-        return cls(partition_format=str(partition_format))
+        choice = {"on_mismatch": checked.get("on_mismatch") or "null"}  # YAML's null is no text
+        on_mismatch = one_of(choice, "on_mismatch", ("error", "null"), "null", at)
+        return cls(partition_format=str(partition_format), on_mismatch=on_mismatch)
 
 
 class Take(TableStep, tag="take"):

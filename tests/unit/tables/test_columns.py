@@ -12,8 +12,10 @@ import msgspec
 import pandas as pd
 import pytest
 
+from parallelrun_core.azure.own_form import with_own_options
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.spec import JobSpec
+from parallelrun_core.wire.data_warnings import DataWarning
 from parallelrun_master.planning.input_cuts import InputCuts, KnownInput
 from parallelrun_worker.tables.columns import check
 from tests.unit.tables.cutting import Cut, folder_with, new_folder
@@ -23,7 +25,9 @@ TABLE = {"a.csv": "x,y,t\n1,2,a\n5,6,b\n"}
 WITH_PATH = {"read_delimited": {"include_path_column": True}}
 DIFFERENT = {"read_delimited": {"header": "all_files_different_headers"}}
 NO_HEADER = {"read_delimited": {"header": "no_header"}}
-BY_PATH = {"extract_columns_from_partition_format": "{shop}/*.csv"}
+_BY_PATH = "extract_columns_from_partition_format"
+BY_PATH = {_BY_PATH: "{shop}/*.csv"}
+BY_LAND = {_BY_PATH: "land={land}/*.csv"}
 FITS = [
     (TABLE, [READ, {"filter": 'col("x") > 1'}]),
     (TABLE, [READ, {"filter": 'not (col("x") > 1) and is_null(col("t"))'}]),
@@ -50,11 +54,59 @@ MISSING = [
 ]
 
 
-def cut(files: Mapping[str, str | bytes], steps: Sequence[Any], folder: Path | None = None) -> list[Any]:
+def cut(
+    files: Mapping[str, str | bytes],
+    steps: Sequence[Any],
+    folder: Path | None = None,
+    *,
+    keys: Sequence[str] = (),
+    warnings: list[DataWarning] | None = None,
+) -> list[Any]:
     """The mini-batches of a job with such an input."""
     given = {"path": str(folder or folder_with(files)), "transformations": steps}
-    spec = JobSpec.parse({"entry_script": "e.py", "inputs": {"data": given}})
-    return [found for found in InputCuts(new_folder(), spec, KnownInput()) if found is not None]
+    spec = JobSpec.parse({"entry_script": "e.py", "inputs": {"data": given}, "partition_keys": keys})
+    found = [] if warnings is None else warnings
+    return [each for each in InputCuts(new_folder(), spec, KnownInput(), warn=found.append) if each is not None]
+
+
+@pytest.mark.parametrize("step", [READ, {READ: {"include_path_column": True}}])
+def test_in_our_own_form_columns_of_paths_have_values_and_every_path_must_fit(step: Any) -> None:
+    files = {"region=a b/year=2023/x.csv": "v\n1\n", "other/y.csv": "v\n2\n"}
+    own = [step, *map(with_own_options, [{_BY_PATH: "/region={region}/year={year}/{f}.csv"}])]
+    found = Cut(folder_with(files), own, keep_errors=True)
+    assert [row[-3:] for row in found.rows()] == [("a b", "2023", "x")]
+    assert [error.partition("other/")[2] for error in found.errors] == [
+        "y.csv: the path doesn't fit the partition format"
+    ]
+    assert len(cut({}, own, Path(found.plan.root))) == 2, "some paths fit"
+    as_azure = [step, {_BY_PATH: {"partition_format": "/region={region}/*/{f}.csv", "on_mismatch": None}}]
+    assert Cut(Path(found.plan.root), as_azure).rows()[0][-2:] == (None, None)
+
+
+@pytest.mark.parametrize("steps", [[READ, BY_LAND], [BY_LAND, READ], [BY_LAND]])
+@pytest.mark.parametrize("keys", [(), ("land",)])
+def test_a_format_that_no_path_fits_is_refused_before_anything_is_cut(steps: list[Any], keys: Sequence[str]) -> None:
+    files = {"region=eu/year=2023/x.csv": "v\n1\n"}
+    message = r"no path of the first 1 files fits .* of land: .*region=\{region\}/year=\{year\}/\*"
+    with pytest.raises(InvalidInput, match=message):
+        cut(files, [*map(with_own_options, steps)], keys=keys)
+
+
+def test_azures_form_warns_where_it_reads_null_from_paths() -> None:
+    warnings: list[DataWarning] = []
+    assert cut({"a/x.csv": "v\n1\n"}, [READ, BY_PATH], warnings=warnings)
+    assert cut({"a/x.csv": "v\n1\n"}, [WITH_PATH, BY_PATH], warnings=warnings)
+    assert cut({"a/x.csv": "v\n1\n"}, [READ, BY_PATH], keys=["shop"], warnings=warnings)
+    assert ["include_path_column: true" in each.remedy for each in warnings] == [True]
+    assert cut({"x.csv": "v\n1\n"}, [WITH_PATH, BY_PATH], warnings=warnings)
+    assert "no path of the first 1 files fits the partition format of shop" in warnings[1].what
+
+
+def test_files_in_a_mini_batch_without_keys_are_warned_of() -> None:
+    warnings: list[DataWarning] = []
+    files = {"a/x.csv": "", "y.csv": "", "z.csv": ""}
+    assert len(cut(files, [with_own_options(BY_PATH)], keys=["shop"], warnings=warnings)) == 2
+    assert [(each.what[:39], each.times) for each in warnings] == [("the path doesn't fit the partition form", 2)]
 
 
 @pytest.mark.parametrize("files, steps", [*FITS, *NOT_KNOWN])

@@ -5,6 +5,8 @@ from typing import Any
 
 from parallelrun_worker.tables.conversion import as_dates, convert
 from parallelrun_worker.tables.inference import Kind, infer_exactly, infer_kind
+from parallelrun_worker.tables.steps import EXTRACT
+from parallelrun_worker.tables.table_format import UnreadableFile
 from parallelrun_worker.tables.text_dtype import as_texts, text_dtype_of
 
 
@@ -20,6 +22,9 @@ class PathKeys:
         self._known_kinds: dict[str, Kind] | None = None
         self._keeps = plan["read"].get("on_mismatch") == "keep"
         """A part that is no number stays a text in a column of numbers."""
+        fits_or_fails = any(step.get("on_mismatch") == "error" for step in plan["steps"] if step["step"] == EXTRACT)
+        self._is_strict = plan["extracts_first"] or fits_or_fails
+        """A path that doesn't fit the format is an error, and columns need no column of paths."""
 
     def values_of(self, path: str) -> dict[str, str] | None:
         """The named parts of a path; None when it doesn't fit the partition format."""
@@ -42,9 +47,9 @@ class PathKeys:
         """
         partition = self._plan["partition"]
         values = self.values_of(path)
-        if values is None and in_front:
-            raise ValueError("the path doesn't fit the partition format")
-        is_column = in_front or self._plan["read"]["include_path_column"] or bool(self._plan["keys"])
+        if values is None and self._is_strict:
+            raise UnreadableFile(f"{path}: the path doesn't fit the partition format")
+        is_column = self._is_strict or self._plan["read"]["include_path_column"] or bool(self._plan["keys"])
         names = sorted(partition["names"], key=lambda name: name == partition["date"])  # the date comes last
         columns = {}
         for name in names:

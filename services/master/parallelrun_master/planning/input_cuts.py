@@ -39,6 +39,7 @@ from parallelrun_master.planning.column_check import check_columns, freeze_colum
 from parallelrun_master.planning.cutting import Cut, Encode, Sizes, by_keys, cut, cut_in_sizes, without_known
 from parallelrun_master.planning.formats import format_of
 from parallelrun_master.planning.leftover_warnings import leftover_warnings
+from parallelrun_master.planning.path_check import path_warnings, unfit_warning
 from parallelrun_master.planning.seen_files import SeenFiles
 from parallelrun_master.planning.shuffling import PIECE_BYTES, OnProgress, Shuffle, read_groups, rows_of, warnings_of
 from parallelrun_master.planning.sources import Sources, paths_in
@@ -136,7 +137,7 @@ class InputCuts:
         plans = plan_inputs(self._spec, self._rule) if plans is None else plans
         if first_turn:
             for number, plan in enumerate(plans):
-                if plan.is_table:
+                if plan.is_table or plan.partition is not None:
                     yield from self._prepare(number, plan)
             plans = save_plans(self._folder, plans)
         self.asks_stores = self.asks_stores and any(_is_elsewhere(plan) for plan in plans)
@@ -150,9 +151,14 @@ class InputCuts:
                 self._warn(warning)
 
     def _prepare(self, number: int, plan: InputPlan) -> Iterator[None]:
-        """Put into the plan of a table what is to be the same as long as the job runs."""
+        """Put into a plan what is to be the same as long as the job runs."""
         plan.sample = [os.fsdecode(path) for path in islice(paths_in(Sources(plan, self._rule)), _SAMPLE_FILES)]
-        format_of(plan.kind).prepare(plan, self._rule)
+        if plan.is_table:
+            format_of(plan.kind).prepare(plan, self._rule)
+        for warning in path_warnings(plan):
+            self._warn(warning)
+        if not plan.is_table:
+            return
         yield from check_columns(plan, self._rule)
         yield from freeze_columns(plan, Layout(self._folder).schema(number), self._rule)
 
@@ -246,6 +252,8 @@ class InputCuts:
                 yield Cut(encode_described(DescribedMiniBatch(number, list(values), pieces), 0), 0)
             else:
                 items = sum(len(names) for _, names in groups)
+                if None in values:
+                    self._warn(unfit_warning(plan, os.path.join(groups[0][0], groups[0][1][0]), items))
                 group_versions = versions.taken(groups) if versions is not None else []
                 described = DescribedMiniBatch(number, list(values), [], join_groups(groups), group_versions)
                 yield Cut(encode_described(described, items), items)
