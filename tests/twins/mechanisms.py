@@ -45,6 +45,8 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     ),
     # That an entry which two workers have is done for both.
     "rq.twice": (Step("parallelrun_core.store.rq.workers:_Worker.handle_job_success", stand_ins.ended_as_rq_does),),
+    # That the process of an entry which was enqueued again fails only its own.
+    "rq.again": (Step("parallelrun_core.store.rq.workers:_Worker.handle_job_failure", stand_ins.failed_as_rq_does),),
     # That a process which goes on with other entries ends when it is told to, and that its parent knows what it ran.
     "rq.stop": (Step("parallelrun_core.store.rq.next_entries:_was_told_to_stop", always(False)),),
     "rq.death": (Step("parallelrun_core.store.rq.next_entries:RunningEntry.take", always("")),),

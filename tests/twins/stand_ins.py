@@ -60,6 +60,13 @@ def ended_as_rq_does(*args: Any) -> Any:
     return Worker.handle_job_success(*args)
 
 
+def failed_as_rq_does(*args: Any, **options: Any) -> Any:
+    """Note that an entry has failed, whoever has it now."""
+    from rq import Worker
+
+    return Worker.handle_job_failure(*args, **options)
+
+
 def everything(_: Any, variables: Mapping[str, str]) -> dict[str, str]:
     return dict(variables)
 

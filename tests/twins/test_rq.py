@@ -46,6 +46,16 @@ def test_a_process_that_takes_another_entry_when_it_is_told_to_stop_is_found(
 
 
 @pytest.mark.integration
+def test_a_death_that_fails_an_entry_which_was_asked_for_again_is_found(
+    redis: Redis, redis_url: str, tmp_path: Path
+) -> None:
+    with expect_failure():
+        rq_workers.check_asked_for_again(
+            redis, redis_url, tmp_path, WITHOUT.format("rq.again", rq_workers.OF_CONCATENATOR)
+        )
+
+
+@pytest.mark.integration
 def test_a_death_in_another_entry_than_the_first_that_nobody_notes_is_found(
     redis: Redis, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,7 +21,15 @@ from rq.serializers import JSONSerializer
 from parallelrun_core.ids import new_job_id
 from parallelrun_core.store.fast_path import in_one_step
 from parallelrun_core.store.rq import workers as rq_workers
-from parallelrun_core.store.rq.entries import LEAD, NO_TIMEOUT, REMEMBER_FAILED_S, EntryKind, new_entry, queue
+from parallelrun_core.store.rq.entries import (
+    CONCATENATE,
+    LEAD,
+    NO_TIMEOUT,
+    REMEMBER_FAILED_S,
+    EntryKind,
+    new_entry,
+    queue,
+)
 from parallelrun_core.store.rq.queue_watch import QueueWatch
 from parallelrun_core.store.rq.wake import ask_for_concatenation, ask_for_leader, has_concatenation_failed
 from tests.redis_server import with_this_process
@@ -390,6 +398,24 @@ def test_an_entry_that_is_asked_for_again_while_it_runs_is_run_again(
         supervisor.terminate()
         assert supervisor.wait(PATIENCE_S) == 0
     assert [job_id for _, job_id in ran(tmp_path)] == [first, second, second]
+
+
+def test_an_entry_that_was_asked_for_again_outlives_the_process_of_the_first_one(
+    redis: Redis, redis_url: str, tmp_path: Path
+) -> None:
+    check_asked_for_again(redis, redis_url, tmp_path)
+
+
+def check_asked_for_again(redis: Redis, redis_url: str, home: Path, text: str = OF_CONCATENATOR) -> None:
+    job_id = new_job_id()
+    ask_for_concatenation(redis, job_id, attempt="1")
+    with going_on(redis_url, home, text):
+        wait_until(lambda: len(ran(home)) == 1)
+        ask_for_concatenation(redis, job_id, attempt="1")
+        psutil.Process(ran(home)[0][0]).kill()
+        wait_until(lambda: len(ran(home)) == 2)
+        assert not redis.exists(f"rq:failed:{CONCATENATE.queue}")
+        assert not has_concatenation_failed(redis, job_id, attempt="1")
 
 
 def test_an_id_that_is_no_text_ends_no_process(redis: Redis, redis_url: str, tmp_path: Path) -> None:

@@ -153,12 +153,30 @@ class _Worker(Worker):
     ) -> None:
         """Remove an entry that is done, if this worker still has it: RQ would remove one that another worker has, too,
         or that was enqueued again."""
-        with self.connection.pipeline() as pipeline:
-            self.cleanup_execution(job, pipeline=pipeline, execution=execution)
-            pipeline.execute()
+        self._forget_execution(job, execution)
         change_own(queue, job.key, self.name, lambda pipe: pipe.delete(job.key))
         if not self.connection.hexists(job.key, "status"):
             self.connection.delete(job.key)  # of what was removed, RQ has written a part again
+
+    def handle_job_failure(
+        self,
+        job: Job,
+        queue: Queue,
+        started_job_registry: StartedJobRegistry | None = None,
+        exc_string: str = "",
+        execution: Execution | None = None,
+    ) -> None:
+        """Note that an entry has failed, if this worker still has it: RQ would note it of one that was enqueued again,
+        too, and whoever waits for that one would take it for dead."""
+        if self.connection.hget(job.key, "worker_name") == self.name.encode():
+            super().handle_job_failure(job, queue, started_job_registry, exc_string, execution)
+        else:
+            self._forget_execution(job, execution)
+
+    def _forget_execution(self, job: Job, execution: Execution | None) -> None:
+        with self.connection.pipeline() as pipeline:
+            self.cleanup_execution(job, pipeline=pipeline, execution=execution)
+            pipeline.execute()
 
     def fork_work_horse(self, job: Job, queue: Queue) -> None:
         """Hold SIGTERM back until the new process has its own way with it: the worker's handler would swallow it."""
