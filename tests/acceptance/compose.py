@@ -16,10 +16,8 @@ if TYPE_CHECKING:
     from docker.models.containers import Container
 
 ROOT = Path(__file__).parents[2]
-_BUILD_S = 500
-_COMMAND_S = 300
-_UP_S = 240
-"""It takes a tenth of this, but for a disk that is busy with what was there before."""
+_PATIENCE_S = 1800
+"""How long to wait for what takes a minute or two, unless machine and disk are busy with other things."""
 
 
 class Compose:
@@ -39,7 +37,7 @@ class Compose:
             "PARALLELRUN_AGENT_REQUIREMENTS": "examples.txt",
         }
 
-    def run(self, *arguments: str, timeout_s: float = _COMMAND_S) -> str:
+    def run(self, *arguments: str, timeout_s: float = _PATIENCE_S) -> str:
         """`docker compose …`; returns what it printed, fails the test when it failed."""
         command = ["docker", "compose", "--project-name", self.project, "--file", "docker-compose.yml", *arguments]
         done = subprocess.run(
@@ -51,10 +49,10 @@ class Compose:
     def start(self, agents: int) -> None:
         """Build both images and start everything; returns when all is healthy."""
         # One after the other: what the two have in common is then built once, by any builder.
-        self.run("build", "agents", timeout_s=_BUILD_S)
-        self.run("build", "api", timeout_s=_BUILD_S)
+        self.run("build", "agents")
+        self.run("build", "api")
         try:
-            self.run("up", "--detach", "--wait", "--wait-timeout", str(_UP_S), "--scale", f"agents={agents}")
+            self.run("up", "--detach", "--wait", "--wait-timeout", str(_PATIENCE_S // 2), "--scale", f"agents={agents}")
         except AssertionError as error:
             # What went wrong comes last: of a long log, the end is what people are shown.
             raise AssertionError(f"{self.log()}\n{self.run('ps', '--all')}\n{error}") from None
@@ -64,7 +62,7 @@ class Compose:
         self.run("up", "--detach", "--scale", f"agents={agents}")
         self.wait_for_nodes(user, agents)
 
-    def wait_for_nodes(self, user: HttpUser, count: int, timeout_s: float = 60) -> None:
+    def wait_for_nodes(self, user: HttpUser, count: int, timeout_s: float = _PATIENCE_S) -> None:
         """Wait until so many nodes are ready, and none is on its way out."""
         deadline = time.monotonic() + timeout_s
         while True:

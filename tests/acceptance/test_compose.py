@@ -14,7 +14,7 @@ from tests.acceptance.compose import Compose
 from tests.acceptance.http_user import HttpUser, zip_of
 from tests.acceptance.many import Many
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.acceptance, pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(3600)]
 
 SERVICES = {"agents", "api", "concatenator", "master", "redis"}
 _STOP_S = 60

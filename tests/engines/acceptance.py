@@ -15,6 +15,7 @@ import yaml
 from tests.acceptance.embedded import parallelrun
 from tests.acceptance.http_user import zip_of
 from tests.engines.nodes import Provisioned
+from tests.engines.target import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
 OUTPUT = "digits.txt"
@@ -49,13 +50,13 @@ def rows_there(there: Provisioned, digits: Path) -> bytes:
     spec["inputs"]["images"] = str(digits / spec["inputs"]["images"])
     spec["inputs"]["model"]["path"] = str(digits / spec["inputs"]["model"]["path"])
     job = there.user.submit({**spec, "compute": f"azureml:{there.pool}"}, zip_of(code))
-    there.user.completed(job, timeout_s=600)
+    there.user.completed(job, timeout_s=PATIENCE_S)
     return there.user.download(job, OUTPUT)
 
 
 def first_run_s(there: Provisioned) -> float:
     """The seconds from a request to its first run(), with a node that has to be launched for it."""
-    there.cluster.until(lambda: not there.ours(), "idle nodes are given back", 60)
+    there.cluster.until(lambda: not there.ours(), "idle nodes are given back", PATIENCE_S)
     first = there.cluster.home / f"first-{secrets.token_hex(4)}"
     spec = {
         "entry_script": "entry.py", "inputs": str(there.cluster.files(2)), "compute": there.pool,

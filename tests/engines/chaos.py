@@ -12,6 +12,7 @@ from parallelrun_core.wire.states import JobState
 from tests.acceptance.http_user import zip_of
 from tests.chaos.oracle import Finding, examine
 from tests.engines.nodes import PROVISIONER, Provisioned
+from tests.engines.target import PATIENCE_S
 
 NODES = 4
 _EVERY_S = 4.0
@@ -54,7 +55,7 @@ def kills(there: Provisioned, *, seed: int, seconds: float) -> Report:
     }  # fmt: skip
     job = there.user.submit(spec, zip_of({"entry.py": _SLOW}))
     counts = dict.fromkeys(("nodes", "provisioner", "redis"), 0)
-    there.cluster.until(lambda: len(there.ours()) == NODES, "all nodes are there", 60)
+    there.cluster.until(lambda: len(there.ours()) == NODES, "all nodes are there", PATIENCE_S)
     until = time.monotonic() + seconds
     while time.monotonic() < until and there.cluster.folder(job).result() is None:
         time.sleep(_EVERY_S * chance.uniform(0.5, 1.5))  # the faults of this world come without a sign

@@ -15,7 +15,7 @@ import httpx
 from parallelrun_core.store.roles import Role
 from tests.acceptance.http_user import HttpUser
 from tests.cluster import Cluster
-from tests.engines.target import Target
+from tests.engines.target import PATIENCE_S, Target
 from tests.redis_server import SECRETS
 
 PROVISIONER = "provisioner"
@@ -59,7 +59,7 @@ class Provisioned:
         try:
             if exc_info[0] is None:
                 self.user.client.delete(f"/v1/computes/{self.pool}").raise_for_status()
-                self.cluster.until(lambda: not self._left(), "nothing is left of the compute", 90)
+                self.cluster.until(lambda: not self._left(), "nothing is left of the compute", PATIENCE_S)
         finally:
             self.user.__exit__()
             self.cluster.kill(PROVISIONER)  # or it would replace them

@@ -21,7 +21,7 @@ from parallelrun_core.wire.states import JobState
 from tests.acceptance.http_user import zip_of
 from tests.engines import targets
 from tests.engines.nodes import Provisioned
-from tests.engines.target import Missing
+from tests.engines.target import PATIENCE_S, Missing
 
 NODES: Final = 10
 MOST_IDLE_PERCENT: Final = 5.0
@@ -78,9 +78,9 @@ def three_jobs(there: Provisioned, seconds: float) -> tuple[float, float, list[s
         if watched.most != NODES:
             wrong.append(f"job {number} had {watched.most} nodes")
         if number == 1:
-            there.cluster.until(lambda: len(there.ours()) < NODES, "the first nodes have gone", 60)
+            there.cluster.until(lambda: len(there.ours()) < NODES, "the first nodes have gone", PATIENCE_S)
         else:
-            there.cluster.until(lambda: not there.ours(), "all nodes have gone", 60)
+            there.cluster.until(lambda: not there.ours(), "all nodes have gone", PATIENCE_S)
     watched.is_over.set()
     watched.join()
     return watched.node_s, run_s, wrong
@@ -92,7 +92,7 @@ def _one_job(there: Provisioned, count: int, number: int, wrong: list[str]) -> f
         "compute": there.pool, "instance_count": NODES,
     }  # fmt: skip
     job = there.user.submit(spec, zip_of({"entry.py": _ENTRY}))
-    result = there.cluster.result(job, timeout_s=300)
+    result = there.cluster.result(job, timeout_s=PATIENCE_S)
     outcomes = list(read_decisions(there.cluster.folder(job).path))
     tries = {outcome.tries for outcome in outcomes}
     if result.state is not JobState.COMPLETED or tries != {1} or result.progress.lost:

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Final, Protocol, Self
+
+PATIENCE_S: Final = 1800
+"""How long to wait for what takes seconds, unless the machine is busy with other things."""
 
 
 class Missing(Exception):

@@ -18,9 +18,10 @@ from parallelrun_provisioner.engines.docker.building.sent import BUILT
 from parallelrun_provisioner.engines.docker.node import CLUSTER
 from tests.engines.images import BASE, with_environment, with_other_python
 from tests.engines.nodes import PROVISIONER, Provisioned
+from tests.engines.target import PATIENCE_S
 from tests.engines.targets.docker import Docker, build
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.acceptance, pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(2 * PATIENCE_S)]
 
 SCRIPT = """
 import platform
@@ -81,7 +82,7 @@ class Site:
 
     def row(self, job: str) -> str:
         """The row of a job that must complete."""
-        self.there.user.completed(job, timeout_s=240)
+        self.there.user.completed(job, timeout_s=PATIENCE_S)
         result = self.there.cluster.folder(job).result()
         assert result is not None
         return self.there.cluster.output(result)[0]
@@ -96,7 +97,7 @@ class Site:
         there = self.engine.api.containers()
         return any(mark in each["Command"] for each in there)
 
-    def wait(self, condition: Any, what: str, timeout_s: float = 60) -> None:
+    def wait(self, condition: Any, what: str, timeout_s: float = PATIENCE_S) -> None:
         self.there.cluster.until(condition, what, timeout_s)
 
 

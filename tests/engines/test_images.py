@@ -20,9 +20,10 @@ from parallelrun_provisioner.engines.interface import EngineEnvironment
 from tests.acceptance.http_user import HttpUser, zip_of
 from tests.cluster import Cluster
 from tests.engines.images import ENTRY, with_environment, with_other_python
+from tests.engines.target import PATIENCE_S
 from tests.engines.targets.docker import build
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.acceptance, pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(2 * PATIENCE_S)]
 
 
 class Nodes:
@@ -55,7 +56,7 @@ class Nodes:
 
     def rows(self, job: str) -> list[str]:
         """The rows of a job that must complete."""
-        self.user.completed(job, timeout_s=100)
+        self.user.completed(job, timeout_s=PATIENCE_S)
         result = self.cluster.folder(job).result()
         assert result is not None
         return self.cluster.output(result)

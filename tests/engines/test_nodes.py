@@ -10,9 +10,9 @@ from tests.acceptance import engine as docker_engine
 from tests.acceptance.http_user import zip_of
 from tests.engines import targets
 from tests.engines.nodes import Provisioned
-from tests.engines.target import Missing
+from tests.engines.target import PATIENCE_S, Missing
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.acceptance, pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(2 * PATIENCE_S)]
 
 SCRIPT = "def run(mini_batch):\n    return mini_batch\n"
 
@@ -27,7 +27,7 @@ def test_nodes_come_for_a_job_and_nothing_is_left_of_them(name: str) -> None:
             nodes = {compute_of(outcome.node) for outcome in read_decisions(there.cluster.folder(job).path)}
 
             assert nodes == {there.pool}
-            there.cluster.until(lambda: not there.ours(), "idle nodes are given back", 60)
+            there.cluster.until(lambda: not there.ours(), "idle nodes are given back", PATIENCE_S)
     except Missing as missing:
         if docker_engine.is_required():
             pytest.fail(str(missing), pytrace=False)

@@ -20,9 +20,10 @@ from parallelrun_provisioner.engines.interface import EngineEnvironment, EngineN
 from parallelrun_provisioner.engines.slurm import SlurmEngine
 from tests.cluster import Cluster
 from tests.engines import slurm
+from tests.engines.target import PATIENCE_S
 from tests.redis_server import SECRETS
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.slurm, pytest.mark.slow]
+pytestmark = [pytest.mark.acceptance, pytest.mark.slurm, pytest.mark.slow, pytest.mark.timeout(PATIENCE_S)]
 
 STAND_IN = """#!/bin/sh
 shift 4
@@ -149,7 +150,7 @@ def test_a_node_that_slurm_ends_with_all_its_processes_costs_no_try() -> None:
         try:
             first = launch()
             job = cluster.submit(SLOW, inputs=cluster.files(40), mini_batch_size=1)
-            cluster.until(lambda: _done(cluster, job) > 4, "it works", 60)
+            cluster.until(lambda: _done(cluster, job) > 4, "it works", PATIENCE_S)
             slurm.cancel(slurm.jobs()[first])
             assert until(engine, lambda nodes: nodes[first].standing is NodeStanding.ENDED)[first].was_preempted
             launch()

@@ -12,10 +12,9 @@ from typing import Any, Self
 from docker.errors import APIError
 
 from tests.acceptance import engine
-from tests.engines.target import Missing
+from tests.engines.target import PATIENCE_S, Missing
 
 ROOT = Path(__file__).parents[3]
-_BUILD_S = 600
 LABEL = "parallelrun.launch"
 
 
@@ -78,7 +77,7 @@ def build(target: str) -> str:
     options = [part for argument in arguments for part in ("--build-arg", argument)]
     done = subprocess.run(
         ["docker", "build", "--quiet", "--target", target, "--tag", image, *options, "."],
-        cwd=ROOT, capture_output=True, text=True, timeout=_BUILD_S, check=False,
+        cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     return image
