@@ -84,7 +84,7 @@ def _start(root: Path | None, *, port: int, nodes: int, processes: int | None, l
         say(f"note: port {port} is taken: the API is at port {free_port}")
     cluster = start(home, port=free_port, nodes=nodes, processes=processes, listen=listen)
     here = f"{nodes} node{'' if nodes == 1 else 's'}{' on this machine' if listen else ''}"
-    say(f"A cluster is running with {here}; its data is in {home}.")
+    say(f"A cluster is running: API, master, concatenator, provisioner and {here}; its data is in {home}.")
     return cluster
 
 
