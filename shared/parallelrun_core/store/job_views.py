@@ -23,6 +23,8 @@ _STATES: Final = {state.value.encode(): state for state in JobState}
 """A later release may have others, of which this one knows nothing."""
 _SILENT_S: Final = 30.0
 """A node says at least every five seconds what its workers do; its clock may be behind."""
+_RECOVERS_S: Final = 200.0
+"""RECOVERS_MS of `permits.lua`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,15 @@ class Holding(NamedTuple):
     """Deliveries that ended with the loss of their node."""
     pause_s: float = 0.0
     """Seconds until its next try may begin; 0: it doesn't pause."""
+
+
+class LimitNow(NamedTuple):
+    """How a limit on calls of a service stands."""
+
+    pause_s: float
+    """Seconds until the next call may begin."""
+    share: float
+    """The part of its rate that is left since the service has refused calls; 1: all of it."""
 
 
 class JobViews:
@@ -112,16 +123,22 @@ class JobViews:
         raw: Any = self._redis.smembers(JobKeys(job_id).nodes)
         return frozenset(name.decode() for name in raw)
 
-    def limit_pauses(self, names: Sequence[str]) -> dict[str, float]:
-        """Return for each of these rate limits in how many seconds the next call may begin; without those that nobody
-        uses."""
+    def limits(self, names: Sequence[str]) -> dict[str, LimitNow]:
+        """Return how these rate limits stand; without those that nobody uses."""
         with self._redis.pipeline(transaction=False) as pipe:
             pipe.time()
             for name in names:
-                pipe.hget(all_keys.of_limit(name)[0], "requests")
+                pipe.hmget(all_keys.of_limit(name)[0], "requests", "share", "share_at")
             (seconds, micros), *answers = pipe.execute()
         now_s = seconds + micros / 1e6
-        return {name: float(raw) / 1000 - now_s for name, raw in zip(names, answers, strict=True) if raw}
+        return {
+            name: LimitNow(
+                pause_s=float(requests) / 1000 - now_s,
+                share=min(1.0, float(share) + (now_s - float(share_at) / 1000) / _RECOVERS_S) if share else 1.0,
+            )
+            for name, (requests, share, share_at) in zip(names, answers, strict=True)
+            if requests
+        }
 
     def census(self, job_ids: Sequence[str]) -> Census:
         """Count the jobs that Redis knows by state, and the mini-batches of all of them."""

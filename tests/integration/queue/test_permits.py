@@ -11,6 +11,7 @@ import pytest
 from parallelrun_agent.permits.queue import PermitQueue, WaitingCall
 from parallelrun_core.limits.definition import Limit
 from parallelrun_core.store import keys
+from parallelrun_core.store.job_views import JobViews
 from parallelrun_core.store.permits import Call, Party, Permits
 
 if TYPE_CHECKING:
@@ -95,6 +96,9 @@ def test_permits_stop_after_the_service_has_refused_a_call_and_are_fewer_then(re
     assert 3.0 < granted.wait_s <= 5.0
     state, _, _ = keys.of_limit("service")
     assert float(redis.hget(state, "share") or 0) == pytest.approx(0.75, abs=0.01)
+    redis.hset(state, "share_at", float(redis.hget(state, "share_at") or 0) - 20_000)
+    assert 0.85 <= JobViews(redis).limits(["service", "other"])["service"].share < 1, "it recovers"
+    assert JobViews(redis).limits(["other"]) == {}
 
 
 class Asker:

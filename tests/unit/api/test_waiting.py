@@ -158,9 +158,11 @@ def test_each_condition_that_is_not_met_is_said_with_what_to_do(
 ])  # fmt: skip
 def test_a_job_that_waits_for_permits_says_for_which_and_how_long(waits_s: dict[str, float], words: str) -> None:
     progress = Progress(scheduled=9, published=9, listing_done=True, waits_s=waits_s, waits_of_s=100.0)
-    conditions = conditions_of(situation(spec={"rate_limits": ["openai"]}, progress=progress), BERT)
+    job = situation(spec={"rate_limits": ["openai"]}, progress=progress, limit_shares={"openai": 0.15})
+    conditions = conditions_of(job, BERT)
     [limits] = [each for each in conditions if each.name == "rate_limits"]
     assert limits.text.startswith(words)
+    assert limits.text.endswith("services that have refused calls get a part of their rates: openai 15%")
     assert limits.state == "met", "calls go through, as fast as they may"
 
 

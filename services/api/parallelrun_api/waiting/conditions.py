@@ -268,7 +268,10 @@ def _limits(situation: Situation, _: Person) -> RunCondition | None:
     if not situation.record.spec.get("rate_limits"):
         return None
     waits = situation.progress.waits_text()
-    return _met("rate_limits", f"its rate limits let calls through{waits and f', one after another: it {waits}'}")
+    apart = waits and f", one after another: it {waits}"
+    shares = ", ".join(f"{name} {share:.0%}" for name, share in situation.limit_shares.items())
+    slower = shares and f"; services that have refused calls get a part of their rates: {shares}"
+    return _met("rate_limits", f"its rate limits let calls through{apart}{slower}")
 
 
 def _is_processing(situation: Situation) -> bool:

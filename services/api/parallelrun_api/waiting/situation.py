@@ -14,7 +14,7 @@ from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.records import JobRecord
 from parallelrun_core.limits.definition import limit_catalog
 from parallelrun_core.store.connection import Redis
-from parallelrun_core.store.job_views import JobViews
+from parallelrun_core.store.job_views import JobViews, LimitNow
 from parallelrun_core.store.nodes import NodeInfo, NodeRegistry
 from parallelrun_core.store.registry import JobStatus, Registry
 from parallelrun_core.store.rq.wake import LeadQueue, lead_queue
@@ -80,6 +80,8 @@ class Situation:
     """Names of rate limits that nobody has defined."""
     slowed_limits: Mapping[str, float] = field(default_factory=dict)
     """Seconds for which the services behind rate limits want no calls, by the limit's name."""
+    limit_shares: Mapping[str, float] = field(default_factory=dict)
+    """Parts of the rates of limits that are left since their services have refused calls, by the limit's name."""
 
     @property
     def usable(self) -> list[NodeInfo]:
@@ -155,7 +157,7 @@ class SituationReader:
         kind = (str(record.spec.get("compute") or ""), image_of(record.spec))
         own_kind = tuple(info for info in alive if (info.compute, info.image) == kind)
         chosen = self.views.chosen_nodes(folder.job_id) if record.spec.get("instance_count") else None
-        missing, slowed = self._limits(record)
+        missing, limits = self._limits(record)
         return Situation(
             **common,  # type: ignore[arg-type]
             nodes=own_kind,
@@ -165,7 +167,8 @@ class SituationReader:
             slot_limits=self.slot_limits_of(record.owner),
             owners_workers={info.node: count for info in alive if (count := info.owners.get(record.owner, 0))},
             missing_limits=missing,
-            slowed_limits=slowed,
+            slowed_limits={name: now.pause_s for name, now in limits.items() if now.pause_s > _WORTH_TELLING_S},
+            limit_shares={name: now.share for name, now in limits.items() if now.share < _SHARE_WORTH_TELLING},
         )
 
     def _neighbours(self, job_id: str, nodes: tuple[NodeInfo, ...]) -> tuple[Neighbour, ...]:
@@ -191,15 +194,15 @@ class SituationReader:
         ]
         return tuple(sorted(neighbours, key=lambda each: (-each.workers, each.job_id)))
 
-    def _limits(self, record: JobRecord) -> tuple[tuple[str, ...], dict[str, float]]:
+    def _limits(self, record: JobRecord) -> tuple[tuple[str, ...], dict[str, LimitNow]]:
         names = record.spec.get("rate_limits")
         if not isinstance(names, list) or not names:
             return (), {}
         catalog = limit_catalog(self.root)
-        waits_s = self.views.limit_pauses([str(name) for name in names])
         missing = tuple(str(name) for name in names if str(name) not in catalog)
-        return missing, {name: wait_s for name, wait_s in waits_s.items() if wait_s > _WORTH_TELLING_S}
+        return missing, self.views.limits([str(name) for name in names])
 
 
 _WORTH_TELLING_S = 2.0
 """Permits are spread over time, so a limit always makes calls wait a bit."""
+_SHARE_WORTH_TELLING = 0.9
