@@ -24,7 +24,7 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "lead.term": (
         *(
             Line(script, "~= ARGV[1] then", "== '' then")
-            for script in ("assign", "drop", "forget", "reap", "retire", "speculate", "transition")
+            for script in ("assign", "close", "drop", "forget", "reap", "retire", "speculate", "transition")
         ),
         Step("parallelrun_core.store.leader_queue:LeaderQueue._check_term", nothing),
     ),

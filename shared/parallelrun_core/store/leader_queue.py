@@ -66,6 +66,7 @@ class LeaderQueue:
         self._republish = script(redis, "republish")
         self._expedite = script(redis, "expedite")
         self._drop = script(redis, "drop")
+        self._close = script(redis, "close")
         self._reap = script(redis, "reap")
         self._reap_keys = [
             keys.job, keys.ready, keys.messages, keys.leases, keys.tries, keys.lost, keys.sessions, keys.twins,
@@ -184,7 +185,8 @@ class LeaderQueue:
 
     def close(self) -> None:
         """Let agents lease nothing more, finish what they run, and leave: the job's budget is used up."""
-        self._redis.hset(self._keys.job, "used_up", 1)
+        if not self._close(keys=[self._keys.job], args=[self.term]):
+            raise Fenced(f"term {self.term} may not close the job")
 
     def sessions(self) -> Iterator[str]:
         """The agent sessions that work for the job."""

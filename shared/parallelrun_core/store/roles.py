@@ -74,6 +74,7 @@ _RIGHTS: Final[dict[Role, _Rights]] = {
         f"{_CONNECTING} {_TRANSACTIONS} {_HASHES} {_RQ} llen pttl xadd xread xtrim",
         (
             "assign",
+            "close",
             "drop",
             "expedite",
             "forget",

@@ -127,12 +127,17 @@ def test_who_led_a_job_before_it_was_reopened_leads_it_no_more(job: JobOnRedis) 
     assert LeaderQueue(job.redis, job.job_id).acquire("next", ttl_ms=LONG_MS, folder_term=1) == 3
 
 
-def test_who_was_replaced_cannot_choose_the_nodes(job: JobOnRedis) -> None:
+def test_who_was_replaced_cannot_choose_the_nodes_nor_close_the_job(job: JobOnRedis) -> None:
     new = successor(job)
     new.assign(["a"])
     with pytest.raises(Fenced):
         job.leader.assign(["b"])
     assert job.redis.smembers(job.keys.nodes) == {b"a"}
+    with pytest.raises(Fenced):
+        job.leader.close()
+    assert not job.redis.hexists(job.keys.job, "used_up")
+    new.close()
+    assert job.redis.hexists(job.keys.job, "used_up")
 
 
 def test_setbacks_are_counted_across_leaders_each_kind_anew_when_more_is_durable(job: JobOnRedis) -> None:
