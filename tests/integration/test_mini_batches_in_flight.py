@@ -81,6 +81,21 @@ ONE_OF_EACH = textwrap.dedent("""
             await asyncio.Event().wait()
         return [name]
 """)
+RAISES_ONCE = textwrap.dedent("""
+    import asyncio, os
+    tried, twice = set(), asyncio.Event()
+    async def run(mini_batch):
+        name = os.path.basename(mini_batch[0])
+        if name in ("file-0000002.txt", "file-0000005.txt"):
+            if name not in tried:
+                tried.add(name)
+                raise ValueError("the first try")
+            tried.add("again " + name)
+            if len(tried) == 4:
+                twice.set()
+        await twice.wait()
+        return [name]
+""")
 
 
 def names(count: int) -> list[str]:
@@ -124,6 +139,15 @@ def test_mini_batches_in_flight_beside_one_that_fails_are_not_charged(evil: str,
         assert outcomes[3].failure.category == category
         assert {each.tries for each in outcomes.values()} == {1}
         assert all(each.process_s < 0 for each in outcomes.values()), "no CPU time is any try's own"
+
+
+def test_mini_batches_in_flight_that_raise_are_tried_again_beside_others() -> None:
+    with Cluster(nodes=1, slots=1) as cluster:
+        job = cluster.submit(RAISES_ONCE, inputs=cluster.files(8), mini_batch_size=1, mini_batches_in_flight=8)
+        result = cluster.result(job)
+        assert cluster.output(result) == names(8)
+        tries = {each.mini_batch: each.tries for each in read_decisions(cluster.folder(job).path)}
+        assert [number for number, count in tries.items() if count > 1] == [2, 5]
 
 
 def test_mini_batches_in_flight_run_alone_after_their_worker_has_died() -> None:

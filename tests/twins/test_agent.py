@@ -54,7 +54,7 @@ def test_a_charge_for_a_death_in_init_is_found(monkeypatch: pytest.MonkeyPatch) 
 def test_one_counter_for_tries_and_for_lost_nodes_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def count_both(builder: OutcomeBuilder, assignment: Assignment, *rest: Any) -> Outcome:
         made = BUILD(builder, assignment, *rest)
-        tries = made.tries + assignment.delivery.lost
+        tries = made.tries + assignment.delivery.is_suspect
         status = "failed" if made.failure is not None and tries >= builder.retries.max_tries else made.status
         return type(made)(**{**{name: getattr(made, name) for name in made.__struct_fields__}, "status": status})
 

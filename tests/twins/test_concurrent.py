@@ -7,9 +7,11 @@ from unittest.mock import patch
 import pytest
 
 from parallelrun_agent.policy.concurrent import Concurrency, ConcurrentInFlight
+from parallelrun_agent.policy.deliveries import Deliveries
 from parallelrun_agent.policy.in_flight import InFlight
 from tests.twins.sabotage import always, expect_failure, nothing
 from tests.unit.agent import test_concurrent as concurrent
+from tests.unit.agent import test_machine as machine
 
 
 def test_a_charge_for_what_was_not_begun_is_found() -> None:
@@ -20,6 +22,11 @@ def test_a_charge_for_what_was_not_begun_is_found() -> None:
 def test_a_death_of_which_only_the_oldest_is_charged_is_found() -> None:
     with patch.object(ConcurrentInFlight, "begun_of", InFlight.begun_of), expect_failure():
         concurrent.test_concurrent_mini_batches_that_were_begun_are_all_charged()
+
+
+def test_what_was_in_a_dead_worker_and_is_not_suspect_is_found() -> None:
+    with patch.object(Deliveries, "suspect", nothing), expect_failure():
+        machine.test_a_failed_try_is_suspect_if_its_worker_has_died(dies=True)
 
 
 @pytest.mark.parametrize("server", [40, 200])

@@ -48,7 +48,7 @@ from tests.unit.master.factories import try_report
 meter = Meter()
 meter.begin()
 frame = frames.pack_result(frames.DONE, meter.measure(0), mini_batch=7, items=1, rows=1, run_s=0.5, process_s=0.25)
-assignment = Assignment(Delivery(7, "token", 0, 0, b""), 1, 1.0)
+assignment = Assignment(Delivery(7, "token", 0, False, b""), 1, 1.0)
 answer = parse_answer(frames.DONE, frame[frames.HEAD.size :], Mask({}))
 worker = SimpleNamespace(process="process000", part_name="part")
 made = OutcomeBuilder("node", 0, 3).build(assignment, worker, answer, 0.75)

@@ -30,8 +30,7 @@ def _words(reports: TurnReports, seal: Seal) -> list[Any]:
     columns: dict[str, tuple[Sequence[Any], ...]]
     columns = {kind: _ids_and_stems(entries) for kind, entries in by_kind.items() if entries}
     if reports.retries:
-        *_, charges, pauses_ms = zip(*reports.retries, strict=True)
-        columns["retries"] += (charges, pauses_ms) if any(pauses_ms) else (charges,)
+        columns["retries"] += tuple(zip(*reports.retries, strict=True))[3:]
     words: list[Any] = [msgspec.msgpack.encode(columns)]
     for entries in (reports.decided, reports.retries):
         if entries:
@@ -56,13 +55,11 @@ def _deliveries(
     lost: Iterable[bytes | None] = (),
 ) -> tuple[Delivery, ...]:
     tokens = [stem + name for name in b",".join(ids).decode().split(",")]
-    deliveries = map(Delivery, map(int, ids), tokens, _counts(tries), _counts(lost), messages)
+    # Most answers have neither: nothing has failed or been lost.
+    counts = (int(each or 0) for each in tries) if tries else repeat(0)
+    suspects = (each is not None for each in lost) if lost else repeat(False)
+    deliveries = map(Delivery, map(int, ids), tokens, counts, suspects, messages)
     return tuple(compress(deliveries, messages))  # what has no message was decided meanwhile
-
-
-def _counts(answers: Iterable[bytes | None]) -> Iterable[int]:
-    """Most answers have none: nothing has failed or been lost."""
-    return (int(each or 0) for each in answers) if answers else repeat(0)
 
 
 class AgentQueue:

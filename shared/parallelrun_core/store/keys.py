@@ -118,7 +118,8 @@ class JobKeys:
     """hash: id → failed tries. Only of mini-batches that had one."""
 
     lost = _Key(AGENTS, "lost")
-    """hash: id → deliveries that ended with the loss of their session. Only of mini-batches that had one."""
+    """hash: id → deliveries that ended with the loss of their session. Only of mini-batches that had one, or (0) whose
+    worker died."""
 
     given_up = _Key(RESERVED, "given_up")
     """hash: id → failed tries, of mini-batches that were lost too often, until the leader has recorded that."""

@@ -34,22 +34,17 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
     token: str
     tries: int
     """Tries that failed before this delivery."""
-    lost: int
-    """Earlier deliveries that were lost with their node."""
+    is_suspect: bool
+    """It was in a worker that died, or with a node that was lost, so nothing should be queued behind it."""
     message: bytes
-
-    @property
-    def is_suspect(self) -> bool:
-        """True if it may have killed a worker or a node before, so nothing should be queued behind it."""
-        return self.tries > 0 or self.lost > 0
 
 
 class TurnReports(msgspec.Struct):
-    """The reports of an agent's next turn: encoded outcomes by id and token; of retries, also the tries charged, and
-    for how many milliseconds no node begins the next one."""
+    """The reports of an agent's next turn: encoded outcomes by id and token; of retries, also the tries charged, for
+    how many milliseconds no node begins the next one, and whether it is suspect from now on."""
 
     decided: list[tuple[int, str, bytes]] = []
-    retries: list[tuple[int, str, bytes, int, int]] = []
+    retries: list[tuple[int, str, bytes, int, int, bool]] = []
     returns: list[tuple[int, str]] = []
 
     def __len__(self) -> int:

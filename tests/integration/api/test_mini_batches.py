@@ -111,7 +111,7 @@ def test_those_that_run_and_those_that_wait(api: httpx.Client, job_id: str, mast
     agent = AgentQueue(redis, job_id, session="node-7-abcd1234", node="node-7", lease_ms=60_000, seal=Seal("", b""))
     *_, failed_one = agent.turn("join", TurnReports(), 5).deliveries
     record = encode(outcome(4, status="retry", token=failed_one.token))
-    agent.turn("stay", TurnReports(retries=[(4, failed_one.token, record, 1, 60_000)]), 0)
+    agent.turn("stay", TurnReports(retries=[(4, failed_one.token, record, 1, 60_000, False)]), 0)
 
     running, _ = all_pages(api, job_id, "status=running&limit=2")
     ready, pages = all_pages(api, job_id, "status=ready&limit=3")

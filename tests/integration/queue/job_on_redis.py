@@ -184,7 +184,7 @@ def decided(deliveries: Iterable[Delivery]) -> TurnReports:
     )
 
 
-def retried(deliveries: Iterable[Delivery], *, charged: int = 1, pause_ms: int = 0) -> TurnReports:
+def retried(deliveries: Iterable[Delivery], *, charged: int = 1, pause_ms: int = 0, died: bool = False) -> TurnReports:
     """Reports that a try of each of these failed, and another may follow, after a pause."""
     return TurnReports(
         retries=[
@@ -194,6 +194,7 @@ def retried(deliveries: Iterable[Delivery], *, charged: int = 1, pause_ms: int =
                 encode(failed(each.mini_batch, status="retry", token=each.token)),
                 charged,
                 pause_ms,
+                died,
             )
             for each in deliveries
         ]

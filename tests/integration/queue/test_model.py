@@ -24,9 +24,10 @@ pytestmark = pytest.mark.integration
 MAX_LOST = 2
 SLOTS = 3
 
-Report = Literal["decided", "retried", "paused", "returned"]
+Report = Literal["decided", "retried", "paused", "died", "returned"]
 MAKE: dict[Report, Callable[[list[Delivery]], TurnReports]] = {
     "decided": decided, "retried": retried, "paused": partial(retried, pause_ms=LONG_MS), "returned": returned,
+    "died": partial(retried, died=True),
 }  # fmt: skip
 
 
@@ -213,7 +214,7 @@ class QueueMachine(RuleBasedStateMachine):
         ):  # fmt: skip
             accepted = [entry for entry in entries if entry[1] in owners]
             refused += len(entries) - len(accepted)
-            for mini_batch, token, *pause in accepted:
+            for mini_batch, token, *rest in accepted:
                 owners[token].holds.pop(mini_batch)
                 if name == "decided":
                     assert mini_batch not in self.decided
@@ -223,7 +224,10 @@ class QueueMachine(RuleBasedStateMachine):
                     self.told += 1
                 elif name == "retried":
                     self.tries[mini_batch] = self.tries.get(mini_batch, 0) + 1
-                    if pause and pause[-1]:
+                    _, _, pause_ms, died = rest
+                    if died:
+                        self.lost.setdefault(mini_batch, 0)
+                    if pause_ms:
                         self.delayed.add(mini_batch)
                     else:
                         self.ready.insert(0, mini_batch)
@@ -234,7 +238,7 @@ class QueueMachine(RuleBasedStateMachine):
         assert [each.mini_batch for each in turn.deliveries] == self.ready[:want]
         self.ready = self.ready[want:]
         for each in turn.deliveries:
-            assert (each.tries, each.lost) == (self.tries.get(each.mini_batch, 0), self.lost.get(each.mini_batch, 0))
+            assert (each.tries, each.is_suspect) == (self.tries.get(each.mini_batch, 0), each.mini_batch in self.lost)
             assert each.message == message(each.mini_batch)
             holder.holds[each.mini_batch] = each
             holder.past.append(each)

@@ -23,8 +23,8 @@ def test_mini_batches_of_a_lost_session_go_to_others_at_the_infrastructures_expe
     assert job.leases() == {2: kept[0].token}
     assert sorted(job.ready()) == [0, 1, 3, 4]
     again = alive.lease(2)
-    assert sorted((each.mini_batch, each.tries, each.lost) for each in again) == [(0, 0, 1), (1, 0, 1)]
-    assert all(each.is_suspect for each in again)
+    assert sorted((each.mini_batch, each.tries, each.is_suspect) for each in again) == [(0, 0, True), (1, 0, True)]
+    assert job.charged() == {"tries": {}, "lost": {0: 1, 1: 1}}
 
 
 def test_a_commit_after_the_reaping_is_refused(job: JobOnRedis) -> None:
@@ -78,7 +78,8 @@ def test_of_what_was_lost_too_often_leaders_are_told_until_one_has_recorded_it(j
         assert job.leader.reap(max_lost=2, max_lease_ms=LONG_MS).returned == 1
     agent = job.agent()
     (delivery,) = agent.lease(1)
-    assert delivery.lost == 2
+    assert delivery.is_suspect
+    assert job.charged()["lost"] == {0: 2}
     job.expire(agent)
     reaped = job.leader.reap(max_lost=2, max_lease_ms=LONG_MS)
     assert (reaped.sessions, reaped.returned) == (1, 0)

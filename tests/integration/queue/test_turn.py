@@ -34,8 +34,7 @@ def test_mini_batches_are_leased_in_order_each_once_with_what_was_published(job:
     deliveries = [*one, *two, *three]
     assert [each.mini_batch for each in deliveries] == [0, 1, 2, 3, 4]
     assert [each.message for each in deliveries] == [message(number) for number in range(5)]
-    assert {(each.tries, each.lost) for each in deliveries} == {(0, 0)}
-    assert not any(each.is_suspect for each in deliveries)
+    assert {(each.tries, each.is_suspect) for each in deliveries} == {(0, False)}
     assert len({each.token for each in deliveries}) == 5
     assert job.leases() == {each.mini_batch: each.token for each in deliveries}
     assert all(each.token.startswith(f"{first.name}/") for each in (*one, *three))
@@ -146,7 +145,7 @@ def test_what_is_not_refused_is_told_with_the_seal_of_the_whole(
     both = (
         TurnReports(decided=reports)
         if status == "failed"
-        else TurnReports(retries=[(*report, 1, 0) for report in reports])
+        else TurnReports(retries=[(*report, 1, 0, False) for report in reports])
     )
     assert agent.queue.turn("stay", both, 0).refused == len(late)
     expected = [decode_list(b"[" + record + b"]")[0] for mini_batch, _, record in reports if mini_batch not in late]
@@ -176,18 +175,17 @@ def test_a_token_for_a_mini_batch_that_nobody_holds_is_refused(job: JobOnRedis) 
     assert job.outcomes() == []
 
 
-def test_a_retry_charges_a_try_comes_back_first_and_is_told(job: JobOnRedis) -> None:
+@pytest.mark.parametrize("died", [False, True])
+def test_a_retry_charges_a_try_comes_back_first_and_is_told(job: JobOnRedis, died: bool) -> None:
     job.publish(3)
     agent = job.agent()
     held = agent.lease(2)
-    again = agent.queue.turn("stay", retried(held[1:]), 2).deliveries
-    assert [(each.mini_batch, each.tries, each.lost) for each in again] == [(1, 1, 0), (2, 0, 0)]
-    assert again[0].is_suspect
-    assert not again[1].is_suspect
+    again = agent.queue.turn("stay", retried(held[1:], died=died), 2).deliveries
+    assert [(each.mini_batch, each.tries, each.is_suspect) for each in again] == [(1, 1, died), (2, 0, False)]
     assert [each.status for each in job.outcomes()] == ["retry"]
     assert again[0].message == message(1)
     third = agent.queue.turn("stay", retried(again[:1]), 1).deliveries
-    assert [(each.mini_batch, each.tries) for each in third] == [(1, 2)]
+    assert [(each.mini_batch, each.tries, each.is_suspect) for each in third] == [(1, 2, died)]
 
 
 @pytest.mark.parametrize("charged", [1, 2])
@@ -206,7 +204,8 @@ def test_a_return_charges_nothing_and_keeps_the_order(job: JobOnRedis) -> None:
     assert turn.ready == 5
     assert job.ready() == [1, 2, 3, 4, 5]
     again = agent.lease(3)
-    assert [(each.mini_batch, each.tries, each.lost) for each in again] == [(1, 0, 0), (2, 0, 0), (3, 0, 0)]
+    assert [each.mini_batch for each in again] == [1, 2, 3]
+    assert not any(each.tries or each.is_suspect for each in again)
     assert job.outcomes() == []
 
 
@@ -219,7 +218,7 @@ def test_a_decision_forgets_the_tries_and_losses_before_it(job: JobOnRedis) -> N
     assert job.charged() == {"tries": {0: 1}, "lost": {0: 1}}
     other = job.agent("other")
     last = other.lease(1)
-    assert (last[0].mini_batch, last[0].tries, last[0].lost) == (0, 1, 1)
+    assert (last[0].mini_batch, last[0].tries, last[0].is_suspect) == (0, 1, True)
     assert last[0].token != again[0].token
     other.queue.turn("stay", decided(last), 0)
     assert job.charged() == {"tries": {}, "lost": {}}

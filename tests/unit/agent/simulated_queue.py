@@ -22,6 +22,7 @@ class SimulatedQueue:
         self.waiting = list(range(mini_batches))
         self.leases: dict[int, str] = {}
         self.tries: Counter[int] = Counter()
+        self.suspects: set[int] = set()
         self.decided: dict[int, str] = {}
         # Each delivery: the tries begun under it, and what was reported of it
         self.deliveries: dict[str, Delivery] = {}
@@ -44,8 +45,9 @@ class SimulatedQueue:
         refused = 0
         for mini_batch, token, _ in turn.reports.decided:
             refused += not self.take(mini_batch, token, "decided")
-        for mini_batch, token, _, charged, _ in turn.reports.retries:
+        for mini_batch, token, _, charged, _, died in turn.reports.retries:
             assert charged == 1
+            self.suspects |= {mini_batch} if died else set()
             refused += not self.take(mini_batch, token, "retry")
         for mini_batch, token in turn.reports.returns:
             refused += not self.take(mini_batch, token, "returned")
@@ -60,7 +62,7 @@ class SimulatedQueue:
             chosen, self.waiting = self.waiting[: turn.want], self.waiting[turn.want :]
             for mini_batch in chosen:
                 token = f"{self.sessions}/{len(self.deliveries)}"
-                delivery = Delivery(mini_batch, token, self.tries[mini_batch], 0, b"")
+                delivery = Delivery(mini_batch, token, self.tries[mini_batch], mini_batch in self.suspects, b"")
                 self.leases[mini_batch] = token
                 self.deliveries[token] = delivery
                 leased.append(delivery)

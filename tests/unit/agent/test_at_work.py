@@ -35,7 +35,7 @@ def test_at_work_an_idle_worker_says_whether_it_waits_for_data() -> None:
 
 def test_at_work_only_the_head_of_what_a_worker_has_is_under_way() -> None:
     worker = ready_worker()
-    both = [Assignment(Delivery(each, f"s/{each}", each, 0, b""), 3, loads=True) for each in (1, 2)]
+    both = [Assignment(Delivery(each, f"s/{each}", each, False, b""), 3, loads=True) for each in (1, 2)]
     worker.in_flight.push(both, 95.0)
     assert described(worker) == WorkerAtWork("process000", "loading", WALL - 5, [TryAtWork(1, 2, 3, WALL - 5)], 1)
     worker.in_flight.loaded(1, 3, 1.0, 96.0)
@@ -47,7 +47,7 @@ def test_at_work_only_the_head_of_what_a_worker_has_is_under_way() -> None:
 def test_at_work_of_several_in_flight_those_that_run_are_counted() -> None:
     worker = Worker("process000", "part", 80.0, ConcurrentInFlight(width=100))
     worker.pass_init(90.0)
-    worker.in_flight.push([Assignment(Delivery(each, f"s/{each}", 0, 0, b"")) for each in range(120)], 95.0)
+    worker.in_flight.push([Assignment(Delivery(each, f"s/{each}", 0, False, b"")) for each in range(120)], 95.0)
     shown = described(worker)
     assert shown.in_flight == 100, "the others wait in the worker"
     assert [each.mini_batch for each in shown.tries] == list(range(64))

@@ -13,7 +13,7 @@ from parallelrun_core.wire.leasing import Delivery
 
 
 def delivery(number: int) -> Delivery:
-    return Delivery(number, f"s/{number}", 0, 0, b"")
+    return Delivery(number, f"s/{number}", 0, False, b"")
 
 
 def filled(count: int, *, now: float = 0.0) -> ConcurrentInFlight:
@@ -50,13 +50,13 @@ def test_concurrent_second_delivery_never_runs_beside_the_first() -> None:
     deliveries = Deliveries(MiniBatchRetryPolicy(3))
     workers = [*full_workers(3, width=8), Worker("process001", "", 0.0, ConcurrentInFlight())]
     workers[1].pass_init()
-    twin, new = Delivery(1, "t/1", 0, 0, b""), Delivery(9, "t/9", 0, 0, b"")
+    twin, new = Delivery(1, "t/1", 0, False, b""), Delivery(9, "t/9", 0, False, b"")
     deliveries.receive([Assignment(twin), Assignment(new)])
     [given] = deliveries.hand_out_twins(workers, 8, 0.0)
     assert (given.worker, [each.delivery.token for each in given.assignments]) == (workers[1], ["t/1"])
     assert deliveries.unassigned() == ["t/9"]
 
-    deliveries.receive([Assignment(Delivery(1, "u/1", 0, 0, b""))])
+    deliveries.receive([Assignment(Delivery(1, "u/1", 0, False, b""))])
     assert deliveries.hand_out_twins(workers, 8, 0.0) == []
     assert deliveries.reports.returns == [(1, "u/1")]
 

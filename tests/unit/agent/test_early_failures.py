@@ -30,7 +30,7 @@ class Node:
         if turn is None or not turn.want:
             return 0
         numbers = range(self.leased, self.leased + turn.want)
-        deliveries = tuple(Delivery(number, f"s/{number}", MAX_TRY - 1, 0, b"") for number in numbers)
+        deliveries = tuple(Delivery(number, f"s/{number}", MAX_TRY - 1, False, b"") for number in numbers)
         self.leased += turn.want
         answer = Turn(JobState.PROCESSING, ready=MANY, deliveries=deliveries)
         self.machine.answered_turn(turn, answer, sent_at=now, now=now)

@@ -198,7 +198,7 @@ class SimulatedJob:
                 self.workers.remove(worker)
             elif self.ready:
                 self.ready -= 1
-                worker.in_flight.push([Assignment(Delivery(0, "", 0, 0, b""))], now)
+                worker.in_flight.push([Assignment(Delivery(0, "", 0, False, b""))], now)
                 self.ends[worker] = now + self.batch_s
 
     @property

@@ -109,7 +109,7 @@ def fail_once(node: JobMachine, mini_batch: int) -> int:
     node.observed(JobState.PROCESSING, 1)
     turn = node.next_turn(1.0)
     assert turn is not None
-    lease = Delivery(mini_batch, f"s/{mini_batch}", 1, 0, b"")
+    lease = Delivery(mini_batch, f"s/{mini_batch}", 1, False, b"")
     node.answered_turn(turn, Turn(JobState.PROCESSING, deliveries=(lease,)), sent_at=1.0, now=1.0)
     calls = 0
     while worker.in_flight:
@@ -140,7 +140,7 @@ def run_whole(node: JobMachine, mini_batch: int, failure: Failure | None, now: f
     node.observed(JobState.PROCESSING, 1)
     turn = node.next_turn(now)
     assert turn is not None
-    lease = Delivery(mini_batch, f"s/{mini_batch}", 1, 0, b"")
+    lease = Delivery(mini_batch, f"s/{mini_batch}", 1, False, b"")
     node.answered_turn(turn, Turn(JobState.PROCESSING, ready=5, deliveries=(lease,)), sent_at=now, now=now)
     head = worker.in_flight.assignments[0]
     assert (head.delivery.mini_batch, head.isolation) == (mini_batch, None), "another one is run apart"
@@ -199,7 +199,7 @@ def staged_without(missing: dict[int, Failure], on_failure: str = "isolate") -> 
     node.observed(JobState.PROCESSING, 1)
     turn = node.next_turn(1.0)
     assert turn is not None
-    lease = Delivery(0, "s/0", 1, 0, encode_files([(b"s3://bucket/in", [b"0", b"1", b"2", b"3"])], 4))
+    lease = Delivery(0, "s/0", 1, False, encode_files([(b"s3://bucket/in", [b"0", b"1", b"2", b"3"])], 4))
     node.answered_turn(turn, Turn(JobState.PROCESSING, deliveries=(lease,)), sent_at=1.0, now=1.0)
     node.commands.clear()
     node.staged("s/0", 0.1, GONE if missing else None, 1.1, 4, missing=missing)

@@ -34,8 +34,8 @@ C = TypeVar("C")
 NO_MODEL = Failure("INIT_EXCEPTION", "no model")
 
 
-def delivery(number: int, *, tries: int = 0) -> Delivery:
-    return Delivery(number, f"s/{number}", tries, 0, b"")
+def delivery(number: int, *, is_suspect: bool = False) -> Delivery:
+    return Delivery(number, f"s/{number}", int(is_suspect), is_suspect, b"")
 
 
 def starting(node: JobMachine, *, since: float = 99.0, process: str = "p0") -> Worker:
@@ -252,6 +252,18 @@ def test_the_head_alone_is_charged_for_a_death() -> None:
     assert node.deliveries.reports.returns == [(2, "s/2"), (3, "s/3")]
 
 
+@pytest.mark.parametrize("dies", [False, True])
+def test_a_failed_try_is_suspect_if_its_worker_has_died(dies: bool) -> None:
+    node, worker = at_work(1, 2, mini_batches_in_flight=2)
+    if dies:
+        node.exited(worker, Exit(-11), 101.0)
+    else:
+        node.answered(worker, WorkerAnswer(1, failure=Failure("RUN_TIMEOUT", "canceled")), 101.0)
+    for command in take(node, Commit):
+        node.stored(command.outcome, b"", 101.0)
+    assert [(each[0], each[-1]) for each in node.deliveries.reports.retries] == [(1, dies), (2, dies)][: 1 + dies]
+
+
 def test_a_death_in_init_is_charged_to_no_mini_batch() -> None:
     node = machine()
     worker = starting(node)
@@ -344,7 +356,7 @@ def test_a_slow_head_gives_what_waits_behind_it_to_others() -> None:
 def test_a_retry_behind_a_slow_head_goes_to_others_and_is_not_leased_again_meanwhile() -> None:
     node, worker = at_work(1)
     node.observed(JobState.PROCESSING, 1)
-    retry = delivery(2, tries=1)
+    retry = delivery(2, is_suspect=True)
     lease(node, 100.01, retry)
     node.check_time(100.05)
     assert not node.deliveries.reports, "the head may still be quick"
@@ -362,7 +374,7 @@ def test_a_retry_behind_a_slow_head_goes_to_others_and_is_not_leased_again_meanw
 def test_a_retry_is_begun_soon_however_much_else_is_there() -> None:
     node, worker = at_work(1, 2)
     node.observed(JobState.PROCESSING, 1000)
-    lease(node, 100.001, delivery(3, tries=1), delivery(4), delivery(5), ready=1000)
+    lease(node, 100.001, delivery(3, is_suspect=True), delivery(4), delivery(5), ready=1000)
     for number in (1, 2):
         assert begun(node) == []
         node.answered(worker, WorkerAnswer(number, run_s=0.001), 100.001 + 0.001 * number)

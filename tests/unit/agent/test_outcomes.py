@@ -31,7 +31,7 @@ WORKER: Any = SimpleNamespace(process="process000", part_name="s.process000")
 
 
 def record(answer: WorkerAnswer, *, tries: int = 0, run_max_try: int = 3) -> Outcome:
-    assignment = Assignment(Delivery(7, "s/1", tries, 0, b""), 5, 1.0)
+    assignment = Assignment(Delivery(7, "s/1", tries, False, b""), 5, 1.0)
     return OutcomeBuilder("node", 0, MiniBatchRetryPolicy(run_max_try)).build(assignment, WORKER, answer, 0.5)
 
 
@@ -85,7 +85,7 @@ def test_each_field_of_a_result_is_the_same_field_in_frame_answer_and_outcome() 
 
 def test_each_field_of_an_outcome_comes_from_where_it_is_known() -> None:
     failure = Failure("RUN_EXCEPTION", "m", "t")
-    delivery = Delivery(7, "token", 4, 0, b"")
+    delivery = Delivery(7, "token", 4, False, b"")
     warning = DataWarning("k", "f", "c", "w", "r")
     assignment = Assignment(delivery, items=20, handed_over=21.5, load_s=22.5, warnings=(warning,))
     assignment.waits = {"openai": 26.5}
@@ -107,15 +107,15 @@ def test_each_field_of_an_outcome_comes_from_where_it_is_known() -> None:
 def test_a_try_whose_data_never_came_has_spent_its_time_loading(
     loads: bool, loaded_at: float, worker: Any, times: tuple[float, float]
 ) -> None:
-    assignment = Assignment(Delivery(7, "token", 4, 0, b""), 20, 21.5, loads, loaded_at, load_s=22.5)
+    assignment = Assignment(Delivery(7, "token", 4, False, b""), 20, 21.5, loads, loaded_at, load_s=22.5)
     answer = WorkerAnswer(7, run_s=0.25, failure=Failure("INPUT_UNREADABLE", "m"))
     made = OutcomeBuilder("node", 23, retries=MiniBatchRetryPolicy(9)).build(assignment, worker, answer, 24.5)
     assert (made.run_s, made.load_s) == times
 
 
 def test_a_delivery_that_was_lost_with_its_node_is_no_try() -> None:
-    assignment = Assignment(Delivery(7, "s/1", 0, 2, b""), 5, 1.0)
-    made = OutcomeBuilder("node", 0, MiniBatchRetryPolicy(3)).build(
+    assignment = Assignment(Delivery(7, "s/1", 0, True, b""), 5, 1.0)
+    made = OutcomeBuilder("node", 0, MiniBatchRetryPolicy(2)).build(
         assignment, WORKER, WorkerAnswer(7, failure=Failure("SIGNAL", "m")), 0.5
     )
     assert (made.status, made.tries) == ("retry", 1)
@@ -208,7 +208,7 @@ def test_outcomes_of_every_kind_of_failure_add_up_to_all_items(category: ErrorCa
     decided = Decided()
     decided.accept(outcome(0, items=20, rows=20))
     message = encode_files([(b"/in", [b"%d" % number for number in range(7)])], 7)
-    assignment = Assignment(Delivery(1, "s/1", 2, 0, message), 7 if has_begun else 0)
+    assignment = Assignment(Delivery(1, "s/1", 2, False, message), 7 if has_begun else 0)
     answer = WorkerAnswer(1, items=0, failure=Failure(category, "m"))
     decided.accept(
         OutcomeBuilder("node", 0, MiniBatchRetryPolicy(3)).build(assignment, WORKER if has_begun else None, answer, 0.5)
@@ -224,7 +224,7 @@ def test_outcomes_whose_items_nobody_has_counted_are_estimated(category: ErrorCa
     answer = WorkerAnswer(1, failure=Failure(category, "m"))
     decided.accept(
         OutcomeBuilder("node", 0, MiniBatchRetryPolicy(3)).build(
-            Assignment(Delivery(1, "s/1", 2, 0, table)), None, answer, 0.5
+            Assignment(Delivery(1, "s/1", 2, False, table)), None, answer, 0.5
         )
     )
     assert (decided.items_done, decided.items_failed, decided.items_estimated) == (20, 20, 20)

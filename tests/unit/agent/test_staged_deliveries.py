@@ -22,7 +22,7 @@ def idle() -> Worker:
 
 def waited_s(worker: Worker, *, staged_at: float, elapsed_s: float) -> float:
     deliveries = StagedDeliveries(deque[Command](), MiniBatchRetryPolicy(3))
-    one = Delivery(0, "s/0", 0, 0, b"")
+    one = Delivery(0, "s/0", 0, False, b"")
     deliveries.receive([Assignment(one)])
     assignment = deliveries.staged(one.token, elapsed_s, staged_at)
     assert assignment is not None
@@ -50,7 +50,7 @@ def test_no_more_is_begun_than_an_agent_can_between_two_renewals() -> None:
     deliveries, look_ahead = StagedDeliveries(deque[Command](), MiniBatchRetryPolicy(3)), LookAhead(enabled=True)
     look_ahead.observe(1e-6)
     workers = [Worker(f"process{number:03d}", "", started=990.0) for number in range(2)]
-    first = Delivery(0, "s/0", 0, 0, b"")
+    first = Delivery(0, "s/0", 0, False, b"")
     deliveries.receive([Assignment(first)])
     deliveries.staged(first.token, 0.5, 1000.0, files=100)
 
@@ -80,12 +80,12 @@ def leased(
     deliveries.nodes = nodes
     workers = [Worker(f"process{number:03d}", "", started=990.0) for number in range(2)]
     for number in range(seen):
-        one = Delivery(0, f"s/{number}", 0, 0, b"")
+        one = Delivery(0, f"s/{number}", 0, False, b"")
         deliveries.receive([Assignment(one)])
         deliveries.staged(one.token, stage_s, 1000.0)
         if run_s:
             look_ahead.observe(run_s)
-    deliveries.receive(Assignment(Delivery(0, f"s/waits-{number}", 0, 0, b"")) for number in range(waiting))
+    deliveries.receive(Assignment(Delivery(0, f"s/waits-{number}", 0, False, b"")) for number in range(waiting))
     return waiting + deliveries.wanted(look_ahead, workers, ready, 1000.0) - 2 * look_ahead.depth
 
 
@@ -130,7 +130,7 @@ def held_up(*, running_s: float, backlog: int, ready: int, nodes: int, stage_s: 
     deliveries.nodes = nodes
     workers = [Worker(f"process{number:03d}", "", started=990.0) for number in range(2)]
     for number in range(backlog + 2):
-        one = Delivery(number, f"s/{number}", 0, 0, b"")
+        one = Delivery(number, f"s/{number}", 0, False, b"")
         deliveries.receive([Assignment(one)])
         staged = deliveries.staged(one.token, stage_s, 1000.0)
         assert staged is not None

@@ -10,6 +10,8 @@ import heapq
 from collections import deque
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from parallelrun_agent.policy.commands import Deliver
 from parallelrun_agent.policy.in_flight import Assignment
 from parallelrun_agent.policy.look_ahead import LookAhead
@@ -162,13 +164,22 @@ class Deliveries:
         """Nothing more of the job will be run."""
         self.backlog.clear()
 
+    def suspect(self, assignments: Iterable[Assignment]) -> None:
+        """Take note that the worker has died that ran these: if they are tried again, then alone."""
+        for each in assignments:
+            token = each.delivery.token
+            self.held[token] = msgspec.structs.replace(self.held[token], is_suspect=True)
+
     def stored(self, outcome: Outcome, encoded: bytes, now: float) -> None:
         """This outcome is durable."""
         self._note(now)
         if outcome.status == "retry":
-            charged = outcome.tries - self.held[outcome.token].tries
+            delivery = self.held[outcome.token]
+            charged = outcome.tries - delivery.tries
             pause_ms = round(1000 * self._retries.pause_s(outcome.tries))
-            self.reports.retries.append((outcome.mini_batch, outcome.token, encoded, charged, pause_ms))
+            self.reports.retries.append(
+                (outcome.mini_batch, outcome.token, encoded, charged, pause_ms, delivery.is_suspect)
+            )
         else:
             self.reports.decided.append((outcome.mini_batch, outcome.token, encoded))
 

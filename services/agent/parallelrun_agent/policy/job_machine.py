@@ -280,6 +280,7 @@ class JobMachine:
             self.deliveries.give_back(rest, now)
         else:
             self.deliveries.requeue(rest)
+        self.deliveries.suspect(each for each, _ in charged)
         self._ends.died(charged, worker, end, now)
         self._hand_out.to_workers(now)
 

@@ -6,8 +6,9 @@
 --       6 how many to lease  7 stem of their tokens: session, '/', what no other call has, '.'
 --       and if there is something to report, 8 a MessagePack map that has, where there are any, [ids, stems] of the
 --         decided     done, or failed for good
---         retries     the try failed, another shall follow; a third list has what each is charged, in tries, and a
---                     fourth one, if any is to pause before the next try, for how long, ms (core/spec/retry_policy.py)
+--         retries     the try failed, another shall follow; a third list has what each is charged, in tries, a fourth
+--                     one how long it pauses before the next try, ms (core/spec/retry_policy.py), a fifth one whether it
+--                     is suspect: its worker has died. It has an entry in `lost` from now on, of 0 if it was never lost
 --         returns     never started: they go back uncharged
 --       9 records of the decided, a JSON list in the same order  10 their seal  11 records of the retries  12 their seal
 -- Answer {state, ready left, refused reports}, and if something was leased, then also ids, messages, and when some may
@@ -121,7 +122,8 @@ if ARGV[8] or mode == 'leave' then
   for i, id in ipairs(retries) do
     local place = places[stems[i] .. id]
     redis.call('HINCRBY', KEYS[5], id, said.retries[3][place])
-    release(id, stems[i], said.retries[4] and said.retries[4][place])
+    if said.retries[5][place] then redis.call('HINCRBY', KEYS[6], id, 0) end
+    release(id, stems[i], said.retries[4][place])
     charged = true
   end
 
