@@ -13,6 +13,7 @@ from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.data_defaults import AZURE, OWN, DataDefaults, with_data_defaults
 from parallelrun_core.spec.unused_fields import unused_fields
 
+_FEW_BYTES: Final = 1 << 10
 _FOR_PARENTS: Final = ("copy_logs_to_parent", "metrics_name_prefix", "push_metrics_to_parent")
 
 
@@ -59,6 +60,7 @@ class Draft:
         try:
             spec = JobSpec.parse(self.fields)
             self._note_unused(spec, findings)
+            self._note_size(spec, findings)
             completed = with_data_defaults(spec, self.data_defaults)
             self.origins |= dict.fromkeys(completed.model_fields_set - spec.model_fields_set, "")
             return completed
@@ -73,3 +75,19 @@ class Draft:
             field_name, _, below = name.partition("/")
             pointer = self.origins.get(field_name, f"{self.default}/{field_name}")
             findings.note(f"{pointer}/{below}" if below else pointer, f"{why}, so this has no effect")
+
+    def _note_size(self, spec: JobSpec, findings: Findings) -> None:
+        """Note a size of a table's mini-batches in bytes where rows are probably meant."""
+        number, unit = spec.size.number, spec.size.unit
+        if number is None or number >= _FEW_BYTES or unit not in ("plain", "bytes") or spec.partition_keys:
+            return
+        if any(_is_read(step) for _, each in spec.data_inputs() for step in each.transformations):
+            pointer = self.origins.get("mini_batch_size", f"{self.default}/mini_batch_size")
+            counted = f"{number} byte{'s' if number > 1 else ''}"
+            findings.note(
+                pointer, f"mini_batch_size of a table is in bytes: {counted} here; for rows write rows:{number}"
+            )
+
+
+def _is_read(step: str | dict[str, Any]) -> bool:
+    return next(iter([step] if isinstance(step, str) else step), "").startswith("read_")

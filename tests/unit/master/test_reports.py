@@ -222,7 +222,11 @@ def test_no_smaller_mini_batches_are_advised_where_each_is_a_partition() -> None
         assert errors.first is not None
         hint = what_to_do(spec, progress, errors.first)
         assert hint.startswith("an exception in run() fails every item")
-        assert ("mini_batch_size" in hint) == advises
+        assert ("(mini_batch_size: 1), or run its items apart (on_failure: isolate)" in hint) == advises
+    table = {"path": "/in", "transformations": ["read_parquet"]}
+    spec = JobSpec.parse({"entry_script": "e.py", "inputs": {"data": table}})
+    assert errors.first is not None
+    assert "(mini_batch_size: rows:1), or run" in what_to_do(spec, progress, errors.first)
 
 
 @pytest.mark.parametrize("state, progress, first_line", [

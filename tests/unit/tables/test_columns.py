@@ -14,6 +14,7 @@ import pytest
 
 from parallelrun_core.azure.own_form import with_own_options
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.intake.reading import read_job
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.wire.data_warnings import DataWarning
 from parallelrun_master.planning.input_cuts import InputCuts, KnownInput
@@ -147,3 +148,14 @@ def test_nobody_is_asked_for_the_columns_if_no_step_needs_one(monkeypatch: pytes
 
 def test_files_that_cannot_be_read_are_told_by_whoever_reads_them() -> None:
     assert cut({"a.csv": b"x\n\xff\n"}, [READ, {"filter": 'col("x") == 1'}])
+
+
+@pytest.mark.parametrize("step, size, is_noted", [
+    (READ, 1, True), (WITH_PATH, "12", True), (READ, 1024, False), (READ, "rows:1", False), (BY_PATH, 1, False),
+])  # fmt: skip
+def test_a_few_bytes_of_a_table_are_noted(step: Any, size: int | str, is_noted: bool) -> None:
+    job = {"entry_script": "e.py", "inputs": {"data": {"path": "/d", "transformations": [step]}}}
+    notes = read_job({**job, "mini_batch_size": size}).notes
+    assert [(note.pointer, f"write rows:{size}" in note.message) for note in notes] == [
+        ("/mini_batch_size", True) for _ in range(is_noted)
+    ]

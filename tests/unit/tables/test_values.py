@@ -206,7 +206,10 @@ def test_inference_that_would_change_values_gives_text_or_is_told(folder: Path, 
     assert not own.warnings
     azure = Reader(folder, "read_delimited", form="azure")
     assert plain(azure.frame()["v"]) == values
-    assert azure.told == [(rule, "v", times)]
+    ((kind, _, column, _, remedy, count, *_),) = json.loads(azure.warnings.take())
+    assert (kind, column, count) == (rule, "v", times)
+    orders = [each in remedy for each in ("string", "%d/%m/%Y", "%m/%d/%Y")]
+    assert orders == [True, *[rule == "ambiguous_day"] * 2]
 
 
 def test_dates_that_nanoseconds_do_not_have_are_kept_or_told(folder: Path) -> None:

@@ -64,12 +64,16 @@ def warning_of(odd_value: OddValues, file: str, line: int = 0, offset: int = -1)
 def _remedy(odd_value: OddValues) -> str:
     if odd_value.rule == _MISFIT:
         return "on_mismatch: keep, an option of the read step, would keep such values, and error refuse them"
-    kind = "{datetime: {formats: ['%d/%m/%Y']}}" if odd_value.rule == "ambiguous_day" else "string"
-    override = f"{{columns: {json.dumps(odd_value.column)}, column_type: {kind}}}"
-    return (
+    override = f"{{columns: {json.dumps(odd_value.column)}, column_type: string}}"
+    remedy = (
         f"to keep what stands there: infer_column_types: {{column_type_overrides: [{override}]}}, or inference: exact, "
         "options of the read step"
     )
+    if odd_value.rule != "ambiguous_day":
+        return remedy
+    mark = odd_value.text.strip().lstrip("0123456789")[:1]
+    day_first, month_first = (mark.join(order) for order in (("%d", "%m", "%Y"), ("%m", "%d", "%Y")))
+    return f"{remedy}; for dates, column_type: {{datetime: {{formats: ['{day_first}']}}}}, or '{month_first}'"
 
 
 class BadValue(ValueError):

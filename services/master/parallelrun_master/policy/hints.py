@@ -22,7 +22,8 @@ SHORT_RETURNS = (
 ONE_FAILS_ALL = (
     "an exception in run() fails every item of its mini-batch: handle errors per item and return rows for the rest"
 )
-SMALLER = ", or use smaller mini-batches (mini_batch_size: 1)"
+SMALLER = ", or use smaller mini-batches (mini_batch_size: {size})"
+APART = ", or run its items apart (on_failure: isolate)"
 NO_TABLE = (
     "run() is given a list of paths, and seems to expect a DataFrame: say how the files are read, as in "
     "`transformations: [{step}]` in the input, or in an MLTable file; see docs/tables.md"
@@ -68,9 +69,14 @@ def what_to_do(spec: JobSpec, progress: Progress, first: ErrorGroup) -> str:
         step = next(filter(None, map(step_for, first.files)), "")
         if step:
             return NO_TABLE.format(step=step)
-    smaller = "" if spec.partition_keys else SMALLER  # a partition is a mini-batch
+    smaller = "" if spec.partition_keys else _smaller(spec)  # a partition is a mini-batch
     fails_others = progress.items_lost > progress.failed and spec.on_failure != "isolate"
     return ONE_FAILS_ALL + smaller if fails_others else ""
+
+
+def _smaller(spec: JobSpec) -> str:
+    smaller = SMALLER.format(size="rows:1" if spec.reads_tables else 1)
+    return smaller + (APART if spec.mini_batches_in_flight == 1 else "")
 
 
 def about_surroundings(message: str, traceback: str) -> str:

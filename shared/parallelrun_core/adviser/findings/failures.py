@@ -26,8 +26,8 @@ _FEW_ARE_LATE: Final = (
     "Find out what these few wait for (a stack of each thread is in logs/user/stderr), or divide their inputs. If they "
     "only need longer than all others, give run() more time."
 )
-_APART: Final = "Run the items of a mini-batch that fails apart (on_failure: isolate), or use mini_batch_size: 1."
-_SMALLER: Final = "Use smaller mini-batches (mini_batch_size: 1): fewer items are lost with one that is bad."
+_APART: Final = "Run the items of a mini-batch that fails apart (on_failure: isolate), or use mini_batch_size: {size}."
+_SMALLER: Final = "Use smaller mini-batches (mini_batch_size: {size}): fewer items are lost with one that is bad."
 _DEATHS: Final = ("EXITED", "SIGNAL", "OOM_KILLED")
 
 
@@ -55,10 +55,11 @@ def _whole_mini_batches(case: Case) -> Iterator[AdviceFinding]:
         return
     lost = int(schedule.items[failed].sum())
     savable, mini_batches = case.count(lost - int(failed.sum())), schedule.ids[failed]
+    size = "1" if case.settings.unit == "files" else "rows:1"
     if not case.settings.has_several_in_flight:
-        change = Change(text=_APART, set={"on_failure": "isolate"})
+        change = Change(text=_APART.format(size=size), set={"on_failure": "isolate"})
     else:  # whose items can't be run apart
-        change = Change(text=_SMALLER, set={"mini_batch_size": "1"} if case.settings.unit == "files" else {})
+        change = Change(text=_SMALLER.format(size=size), set={"mini_batch_size": size} if size == "1" else {})
     yield AdviceFinding(
         id="whole_mini_batches",
         severity="severe",
