@@ -50,6 +50,9 @@ class TurnReports(msgspec.Struct):
     def __len__(self) -> int:
         return len(self.decided) + len(self.retries) + len(self.returns)
 
+    def __bool__(self) -> bool:
+        return bool(self.decided or self.retries or self.returns)
+
     def tokens(self) -> list[str]:
         tokens = [report[1] for report in self.decided]
         tokens += [report[1] for report in self.retries]

@@ -65,7 +65,7 @@ def test_a_part_file_whose_close_fails_takes_no_later_result_along(
     committer.hurry()
     ready, _, _ = select.select([wake], [], [], 20)
     assert ready
-    assert [each.outcome.mini_batch for each in committer.durable] == [1]
+    assert [outcome.mini_batch for outcome, _ in committer.durable] == [1]
     committer.stop()
     for fd in (wake, wake_end):
         close(fd)
@@ -98,7 +98,7 @@ def test_what_is_added_during_a_sync_shares_the_next_one(monkeypatch: pytest.Mon
         syncs.get(timeout=20).set()
     committer.stop()
     assert syncs.empty()
-    assert [each.outcome.mini_batch for each in committer.durable] == [0, 1, 2, 3, 4]
+    assert [outcome.mini_batch for outcome, _ in committer.durable] == [0, 1, 2, 3, 4]
     for fd in (wake, wake_end, part):
         os.close(fd)
 
@@ -122,5 +122,5 @@ def test_what_could_not_be_prepared_is_not_stored_and_is_prepared_again(tmp_path
     for fd in (wake, wake_end):
         os.close(fd)
     assert [candidate.outcome.mini_batch for candidate, *_ in committer.not_stored] == [0]
-    assert [candidate.outcome.mini_batch for candidate in committer.durable] == [1]
+    assert [outcome.mini_batch for outcome, _ in committer.durable] == [1]
     assert prepared == [False, True]

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 log = logger()
 
+_NEWS_EVERY_S: Final = 0.05
 _URGENT_ACCOUNT: Final = "\0"
 """What no name of a person begins with."""
 
@@ -77,6 +78,7 @@ class NodeJob:
         """The person whose job it is."""
         self._submitted_priority = spec.priority
         self._given_priority = ""
+        self._news_at = 0.0  # by hand, as each turn compares it
         self.gpus_of_worker = spec.gpus_of_worker or Fraction(1)
         self.share = Share()
         """Its part of the node, as it was shared last."""
@@ -117,18 +119,9 @@ class NodeJob:
 
     def turn(self, now: float) -> None:
         """Report what ended, renew the lease, lease what comes next and hand it to the workers: whatever is due."""
-        if not self._code.is_ready and (damage := self._code.take_failure()) is not None:
-            self._reports.never_started(damage)
-        if not self._stage.is_ready and (missing := self._stage.take_failure()) is not None:
-            self._reports.never_started(missing)
-        self._send_reports(now)
-        if self._python.is_due(now) or self._stage.is_due(now):
-            report_preparing(self._redis, self.job_id, self._node)
-            self._python.reported(now)
-            self._stage.reported(now)
-        if self._at_work.is_due(now):
-            wall = time.time()
-            self._at_work.report(self._view, self.work(now, wall), now, wall)
+        if now >= self._news_at or self._reports.has_news:
+            self._news_at = now + _NEWS_EVERY_S
+            self._send_news(now)
         turn = self._view.next_turn(now)
         if (turn is None or not turn.want) and self._view.is_awaited:
             self._driver.session.committer.hurry()
@@ -143,6 +136,20 @@ class NodeJob:
             log.warning("reports_refused", job_id=self.job_id, count=answer.refused)
         with self._driver as machine:
             machine.answered_turn(turn, answer, sent_at=now, now=time.monotonic())
+
+    def _send_news(self, now: float) -> None:
+        if not self._code.is_ready and (damage := self._code.take_failure()) is not None:
+            self._reports.never_started(damage)
+        if not self._stage.is_ready and (missing := self._stage.take_failure()) is not None:
+            self._reports.never_started(missing)
+        self._send_reports(now)
+        if self._python.is_due(now) or self._stage.is_due(now):
+            report_preparing(self._redis, self.job_id, self._node)
+            self._python.reported(now)
+            self._stage.reported(now)
+        if self._at_work.is_due(now):
+            wall = time.time()
+            self._at_work.report(self._view, self.work(now, wall), now, wall)
 
     def _send_reports(self, now: float) -> None:
         self._reports.spent(self._driver.session.processes.spent_nano())

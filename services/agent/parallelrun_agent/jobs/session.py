@@ -125,8 +125,8 @@ class AgentSession:
             self.disk.stored()
         with self._events as machine:
             while committer.durable:
-                candidate = committer.durable.popleft()
-                machine.stored(candidate.outcome, candidate.encoded, now)
+                outcome, encoded = committer.durable.popleft()
+                machine.stored(outcome, encoded, now)
             while committer.rows_missing:
                 machine.rows_missing(committer.rows_missing.popleft().outcome)
             while committer.not_stored:

@@ -194,7 +194,7 @@ class Deliveries:
 
     def acknowledged(self, reports: TurnReports) -> None:
         """The queue has received these, which were the first ones."""
-        if self.reports_since == NEVER:
+        if not reports:
             return
         for token in reports.tokens():
             self.held.pop(token, None)

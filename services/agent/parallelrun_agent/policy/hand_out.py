@@ -60,8 +60,7 @@ class HandOut:
 
     def release(self, now: float, *, is_idle: bool) -> None:
         """Let items be run apart of mini-batches that were held back, if it is time."""
-        if self.apart.held_back:
-            self.apart.release(now, is_idle=is_idle, nodes=self.deliveries.nodes)
+        self.apart.release(now, is_idle=is_idle, nodes=self.deliveries.nodes)
 
     def give_back_held_up(self, ready: int, now: float) -> None:
         """Return what waits for nothing but slow heads."""

@@ -115,6 +115,8 @@ class JobMachine:
 
     def nap_s(self) -> float:
         """Return how long no worker will run dry."""
+        if self._look_ahead.depth == 1:
+            return 0.0
         return self._look_ahead.nap_s([len(worker.in_flight) for worker in self.pool.available()])
 
     def observed(self, state: JobState | None, ready: int, sessions: int = 0) -> None:
@@ -141,7 +143,8 @@ class JobMachine:
             self._early.leased(now)
         self.deliveries.receive(assignments_of(answer.deliveries, can_retry_items=self.apart.can_retry_items))
         self._hand_out.to_workers(now)
-        self.turns.ask_again(turn, now, begins_more=self._begins_more, is_at_rest=self.is_at_rest)
+        if turn.reports or self.turns.waits_for_cuts:  # most turns only lease
+            self.turns.ask_again(turn, now, begins_more=self._begins_more, is_at_rest=self.is_at_rest)
         if answer.is_closed:
             self.drain(NEVER, now)
         if self.membership.state is not JobState.PROCESSING:
@@ -235,7 +238,8 @@ class JobMachine:
 
     def caught_up(self, worker: Worker, now: float) -> None:
         """All frames that it has sent so far were read: it may have room now, or be done."""
-        self._hand_out.release(now, is_idle=self.is_at_rest)
+        if self.apart.held_back:
+            self._hand_out.release(now, is_idle=self.is_at_rest)
         if self.deliveries.backlog or self.apart or self.membership.is_draining or worker.stage == "replaced":
             self._hand_out.to_workers(now)
             self._end_if_drained(worker, now)

@@ -72,7 +72,7 @@ class LookAhead:
         Args:
             counts: how many each worker has in flight.
         """
-        if self.depth == 1 or not counts:
+        if not counts:
             return 0.0
         return (min(counts) - 1) * self.shortest_s / 2
 

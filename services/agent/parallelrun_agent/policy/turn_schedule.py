@@ -57,6 +57,8 @@ class TurnSchedule:
         lease_s: float,
     ) -> None:
         self._spec = spec
+        self.waits_for_cuts = spec.size.is_auto
+        """Whether the leader may be about to cut mini-batches."""
         self._membership = membership
         self._pool = pool
         self._look_ahead = look_ahead
@@ -75,7 +77,7 @@ class TurnSchedule:
     @property
     def is_awaited(self) -> bool:
         """Return whether the leader may wait for what ends here: it cuts no more before it knows how long that took."""
-        return self._spec.size.is_auto and not self._membership.ready
+        return self.waits_for_cuts and not self._membership.ready
 
     def lease_left_s(self, now: float) -> float:
         """Return how long this session may rely on its lease without another renewal."""
@@ -126,6 +128,7 @@ class TurnSchedule:
         self.deliveries.acknowledged(turn.reports)
         self._lease_clock.renewed(sent_at)
         self._renew_by = sent_at + self._lease_s / TURNS_PER_LEASE
+        self._questions.at = NEVER
         membership = self._membership
         membership.job_is(answer.state)
         membership.ready = answer.ready

@@ -10,7 +10,7 @@ import errno
 import os
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, Generic, TypeVar
@@ -33,7 +33,6 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
     """An outcome that is not durable yet, and the part file that its rows are in (-1: none)."""
 
     outcome: Outcome
-    encoded: bytes
     part_fd: int
 
 
@@ -46,7 +45,8 @@ class Committer:
     """
 
     def __init__(self, journal: Path, *, sync: bool, wake: int, prepare: Callable[[], object]) -> None:
-        self.durable: deque[Candidate] = deque()
+        self.durable: deque[tuple[Outcome, bytes]] = deque()
+        """Each with what the journal has of it."""
         self.rows_missing: deque[Candidate] = deque()
         """Can't be made durable, because the rows are not where the worker said."""
         self.not_stored: deque[tuple[Candidate, str, bool]] = deque()
@@ -66,7 +66,7 @@ class Committer:
 
     def add(self, outcome: Outcome, part_fd: int) -> None:
         """Make this outcome durable soon. For one thread only, as all that follows."""
-        self._gathering.add(Candidate(outcome, encode(outcome), part_fd))
+        self._gathering.add(Candidate(outcome, part_fd))
 
     def close_part(self, part_fd: int) -> None:
         """Close a dead worker's part file after making its rows durable."""
@@ -92,8 +92,7 @@ class Committer:
         try:
             group = self._with_rows(group)
             self._journal = self._journal or self._open_journal()
-            self._make_durable(group, self._journal)
-            self.durable.extend(group)
+            self.durable.extend(self._make_durable(group, self._journal))
         except OSError as error:
             log.error("commit_failed", error=str(error), mini_batches=len(group))
             self.not_stored.extend((each, str(error), each.part_fd in self._lost_parts) for each in group)
@@ -129,18 +128,21 @@ class Committer:
                 self.rows_missing.append(each)
         return good
 
-    def _make_durable(self, group: list[Candidate], journal: RecordWriter) -> None:
+    def _make_durable(self, group: list[Candidate], journal: RecordWriter) -> Iterable[tuple[Outcome, bytes]]:
+        # Encoded here, all at once: between two mini-batches it would take several times as long.
+        encoded = [encode(candidate.outcome) for candidate in group]
         failpoints.reach("commit.before_sync")
         if self._sync:
             for fd in {candidate.part_fd for candidate in group if candidate.outcome.length}:
                 self._sync_part(fd)
         failpoints.reach("commit.after_sync")
-        journal.append(encode_list([candidate.encoded for candidate in group]))
+        journal.append(encode_list(encoded))
         if self._sync:
             journal.sync()
         else:
             journal.flush()
         failpoints.reach("commit.after_journal")
+        return zip([candidate.outcome for candidate in group], encoded, strict=True)
 
     def _sync_part(self, fd: int) -> None:
         """Sync a part file. After an error, none of it counts as durable: the kernel reports an error only once."""
