@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import Size, data
+from benchmarks.bare_loop import run_bare_loop
 from benchmarks.jobs import Jobs, check
 from benchmarks.measure import Comparison, Figures, cpu_seconds
 from benchmarks.rivals import compare as rivals
@@ -24,7 +25,10 @@ PATHS = EACH
 SCRIPT = "def run(mini_batch):\n    return mini_batch\n"
 _RIVALS = {"Ray Data": ("ray_data", 20_000), "Celery": ("celery_redis", 5_000)}
 """Module in `rivals/`, and how many mini-batches each gets."""
-_KEYS = {"ParallelRun": "", "multiprocessing.Pool": "pool_", "Ray Data": "ray_data_", "Celery": "celery_"}
+_KEYS = {
+    "ParallelRun": "", "multiprocessing.Pool": "pool_", "Ray Data": "ray_data_", "Celery": "celery_",
+    "bare loop": "floor_",
+}  # fmt: skip
 
 
 def run_pool(folder: Path, mini_batches: int, output: Path) -> Figures:
@@ -65,6 +69,8 @@ def compare(mini_batches: int, rounds: int, *, look_ahead: bool, beside_rivals: 
         }
         if beside_rivals and rivals.available():
             systems |= {name: lambda name=name: run_rival(name, folder) for name in _RIVALS}  # type: ignore[misc]
+        if not look_ahead:
+            systems["bare loop"] = lambda: run_bare_loop(folder, mini_batches)
         systems["ParallelRun"]()  # warms the page cache for everybody
         found = Comparison(systems).run(rounds)
     print(found.table())

@@ -1,4 +1,7 @@
-"""As `noop`, with look-ahead off: one mini-batch in flight for each worker, so each pays its own round trip."""
+"""As `noop`, with look-ahead off: one mini-batch in flight for each worker, so each pays its own round trip.
+
+In turn with it, too: a bare loop of the same hops (`bare_loop.py`), which is what these cost at least.
+"""
 
 from __future__ import annotations
 
