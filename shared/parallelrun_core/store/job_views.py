@@ -54,7 +54,7 @@ class Holding(NamedTuple):
 
 
 class LimitNow(NamedTuple):
-    """How a limit on calls of a service stands."""
+    """The state of a limit on calls of a service."""
 
     pause_s: float
     """Seconds until the next call may begin."""

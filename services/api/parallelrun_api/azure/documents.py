@@ -130,7 +130,7 @@ def _command(sent: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def resources_of(sent: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What a client asks for of its nodes, with the names that documents have for it; None: nothing."""
+    """The resources that a client asks for, with the names that documents have for them; None: it asks for none."""
     properties = _mapping(sent.get("properties"), "resources/properties")
     fields = {
         **sent,
