@@ -126,7 +126,7 @@ def test_one_without_fails_before_it_is_cut_and_names_them(
 @pytest.mark.parametrize("files, steps", FITS)
 def test_whoever_reads_the_table_has_these_columns(files: Mapping[str, str | bytes], steps: Sequence[Any]) -> None:
     found = Cut(folder_with(files), steps)  # its filter would fail
-    check(json.loads(msgspec.json.encode(found.plan)), found.table.names())
+    check(json.loads(msgspec.json.encode(found.plan)), found.table.names(), [])
 
 
 def test_the_columns_of_parquet_files_are_those_of_any_of_them() -> None:
@@ -141,9 +141,24 @@ def test_the_columns_of_parquet_files_are_those_of_any_of_them() -> None:
 
 def test_nobody_is_asked_for_the_columns_if_no_step_needs_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/no/such/python")
-    assert cut(TABLE, [READ, {"drop_columns": "gone"}])
+    assert cut(TABLE, [READ, {"take": 2}])
     with pytest.raises(FileNotFoundError):
-        cut(TABLE, [READ, {"drop_columns": "gone"}, {"filter": 'col("x") > 1'}])
+        cut(TABLE, [READ, {"take": 2}, {"drop_columns": "gone"}])
+
+
+@pytest.mark.parametrize(
+    "files, read", [(TABLE, READ), ({"a.json": '{"x": 1, "y": 2, "t": "a"}\n'}, "read_json_lines")]
+)
+def test_columns_that_steps_name_in_vain_are_warned_of(files: Mapping[str, str], read: str) -> None:
+    warnings: list[DataWarning] = []
+    conversion = {"columns": ["x", "tt"], "column_type": "string"}
+    steps = [{"convert_column_types": [conversion]}, {"drop_columns": "Path"}, {"keep_columns": ["x", "gone"]}]
+    assert cut(files, [read, *steps], warnings=warnings)
+    assert [(each.column, each.what.partition(" ")[0], each.remedy) for each in warnings] == [
+        ("tt", "convert_column_types", "did you mean 't'?"),
+        ("Path", "drop_columns", "include_path_column: true, an option of the read step, makes it"),
+        ("gone", "keep_columns", "there are x, y, t"),
+    ]
 
 
 def test_files_that_cannot_be_read_are_told_by_whoever_reads_them() -> None:

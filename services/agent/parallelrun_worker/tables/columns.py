@@ -1,9 +1,9 @@
 """`python -P -m parallelrun_worker.tables.columns`: how a leader learns that a step names columns that a table lacks,
 or has the columns of a text table found that workers get only parts of.
 
-On standard input: `{plan}`, the input's record in `inputs.json`; with `schema`, where its columns are to be frozen. The
-error, if there is one, goes to standard output. Only the first files are looked at: a column that none of them has is
-taken for a mistake.
+On standard input: `{plan}`, the input's record in `inputs.json`; with `schema`, where its columns are to be frozen. On
+standard output: `{error, missing}`, the latter with each step, the column that it names in vain, and those that there
+are. Only the first files are looked at: a column that none of them has is taken for a mistake.
 """
 
 from __future__ import annotations
@@ -18,6 +18,10 @@ from parallelrun_worker.tables.table_format import named
 from parallelrun_worker.tables.text_format import TextFormat
 
 _MOST = 2000
+_MOST_MISSING = 20
+
+Missing = tuple[str, str, list[str]]
+"""A step, the column that it names in vain, and those that there are."""
 
 
 def main() -> int:
@@ -26,13 +30,18 @@ def main() -> int:
     plan, schema = request["plan"], request.get("schema", "")
     table = Table(plan, schema)
     names = [] if schema else table.names()
+    missing: list[Missing] = []
+    error_text = ""
     try:
         if schema:
             _freeze(table)
         elif names:  # otherwise there are no rows, either
-            check(plan, names)
+            check(plan, names, missing)
     except (OSError, ValueError) as error:
-        sys.stdout.buffer.write(str(error)[:_MOST].encode(errors="backslashreplace"))
+        error_text = str(error)[:_MOST]
+    if not schema and not table.format.has_fixed_columns:
+        error_text = ""  # rows elsewhere may have the column
+    json.dump({"error": error_text, "missing": missing[:_MOST_MISSING]}, sys.stdout)
     return 0
 
 
@@ -42,8 +51,11 @@ def _freeze(table: Table) -> None:
         table.format.schema()
 
 
-def check(plan: dict[str, Any], names: list[str]) -> None:
+def check(plan: dict[str, Any], names: list[str], missing: list[Missing]) -> None:
     """Follow the columns through the steps of a table whose files have these.
+
+    Args:
+        missing: gets each column that a step names and could do without.
 
     Raises:
         ValueError: a step needs one that isn't there.
@@ -53,6 +65,9 @@ def check(plan: dict[str, Any], names: list[str]) -> None:
     if plan["extracts_first"]:
         table.columns += from_paths
     for step in plan["steps"]:
+        for selection in [step.get("columns"), *(each["columns"] for each in step.get("conversions", ()))]:
+            columns = selection if isinstance(selection, list) else []
+            missing += [(step["step"], name, table.columns) for name in columns if name not in table.columns]
         match step["step"]:
             case "extract_columns_from_partition_format":
                 table.columns += from_paths

@@ -204,7 +204,8 @@ def _column(frame: Any, name: str) -> Any:
 
 def _check_column(frame: Any, name: str) -> None:
     if name not in frame.columns:
-        raise ValueError(f"the filter names the column {name!r}; there are {', '.join(map(str, frame.columns))}")
+        hint = "; include_path_column: true, an option of the read step, makes it" if name == "Path" else ""
+        raise ValueError(f"the filter names the column {name!r}; there are {', '.join(map(str, frame.columns))}{hint}")
 
 
 def _all_of(*values: Any) -> Any:

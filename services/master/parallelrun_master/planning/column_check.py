@@ -1,8 +1,9 @@
 """Has a child process look at the first files of a table as a worker does, before it is cut.
 
-It checks that a table has the columns which its steps need, or each mini-batch would fail by itself. Where any row may
-have columns that no other has, as in JSON lines, they can't be checked. And it finds the columns of a text table in a
-store: of any other, the first worker does it. Both are `parallelrun_worker.tables.columns`.
+It checks that a table has the columns which its steps need, or each mini-batch would fail by itself, and warns of those
+that they name in vain. Where any row may have columns that no other has, as in JSON lines, it only warns. And it finds
+the columns of a text table in a store: of any other, the first worker does it. Both are
+`parallelrun_worker.tables.columns`.
 """
 
 from __future__ import annotations
@@ -19,30 +20,42 @@ import msgspec
 
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.mltable.input_plan import InputPlan
-from parallelrun_core.mltable.steps import Filter, KeepColumns
+from parallelrun_core.mltable.steps import ConvertColumnTypes, Filter, KeepColumns
+from parallelrun_core.problems import did_you_mean
 from parallelrun_core.storage.path_rule import PathRule
+from parallelrun_core.wire.data_warnings import DataWarning
 from parallelrun_master.planning.file_server import FileServer
 from parallelrun_master.planning.formats import format_of
 
-_NEEDS: Final = (Filter, KeepColumns)
-"""Exactly these: DropColumns is a KeepColumns, but needs no column."""
+_NAMING: Final = (Filter, KeepColumns, ConvertColumnTypes)
+"""Steps that name columns."""
+_PATH: Final = "Path"
+_BY_OPTION: Final = "include_path_column: true, an option of the read step, makes it"
+_MOST: Final = 20
+"""Columns that a warning names."""
 _WAIT_S: Final = 0.05
 
 Record = dict[str, Any]
 
 
-def check_columns(plan: InputPlan, rule: PathRule | None = None) -> Iterator[None]:
+def check_columns(
+    plan: InputPlan, rule: PathRule | None = None, warn: Callable[[DataWarning], object] = lambda _: None
+) -> Iterator[None]:
     """Check; yields while there is nothing to do but wait. Files that can't be read are reported when they are needed.
 
     Args:
         rule: which files may be opened; None: any.
+        warn: called for each column that a step names in vain, and could do without.
 
     Raises:
         InvalidInput: none of the first files has a column that a step needs.
     """
-    is_known = plan.read is not None and plan.read.has_fixed_columns and bool(plan.sample)
-    if is_known and any(type(step) in _NEEDS for step in plan.steps):
-        yield from _refuse_what_is_said(plan, rule)
+    if not plan.sample or not any(isinstance(step, _NAMING) for step in plan.steps):
+        return
+    answer = yield from _answer(plan, rule)
+    for step, name, columns in answer.get("missing", ()):
+        hint = _BY_OPTION if name == _PATH else did_you_mean(name, columns, f"there are {', '.join(columns[:_MOST])}")
+        warn(DataWarning("no_such_column", "", name, f"{step} names it, and the first files have no such column", hint))
 
 
 def freeze_columns(plan: InputPlan, schema: Path, rule: PathRule | None = None) -> Iterator[None]:
@@ -55,13 +68,16 @@ def freeze_columns(plan: InputPlan, schema: Path, rule: PathRule | None = None) 
         InvalidInput: the first files can't be read as the table says.
     """
     if plan.is_staged and format_of(plan.kind).is_inferred:
-        yield from _refuse_what_is_said(plan, rule, schema=str(schema))
+        yield from _answer(plan, rule, schema=str(schema))
 
 
-def _refuse_what_is_said(plan: InputPlan, rule: PathRule | None, **fields: str) -> Iterator[None]:
+def _answer(plan: InputPlan, rule: PathRule | None, **fields: str) -> Generator[None, None, dict[str, Any]]:
+    """The answer about columns; empty if there is none. Raises InvalidInput with the error in it."""
     answer_text = yield from _asking("columns", plan, rule, lambda record: {"plan": record, **fields})
-    if answer_text:
-        raise InvalidInput(f"input {plan.name!r}: {answer_text.decode(errors='replace')}")
+    answer: dict[str, Any] = json.loads(answer_text or b"{}")
+    if error := answer.get("error"):
+        raise InvalidInput(f"input {plan.name!r}: {error}")
+    return answer
 
 
 def ask_worker(module: str, plan: InputPlan, rule: PathRule | None, to_request: Callable[[Record], Record]) -> bytes:

@@ -159,7 +159,7 @@ class InputCuts:
             self._warn(warning)
         if not plan.is_table:
             return
-        yield from check_columns(plan, self._rule)
+        yield from check_columns(plan, self._rule, self._warn)
         yield from freeze_columns(plan, Layout(self._folder).schema(number), self._rule)
 
     def _ranks(self) -> Iterator[Cut]:
