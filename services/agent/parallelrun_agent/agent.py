@@ -152,7 +152,8 @@ class Agent:
             for job in list(jobs):
                 at = time.monotonic()  # the calls before this one may have taken their time
                 link.limit_wait(jobs, at)
-                job.turn(at)
+                if not job.is_over:
+                    job.turn(at)
                 if job.is_over:
                     self._forget(job)
             if not self._is_stopping and self._work.is_due(now):

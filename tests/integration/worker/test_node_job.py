@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import textwrap
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -65,14 +67,14 @@ class Node:
             root=root, work_dir=root / "work", node="node", slots=slots, lease_seconds=600, sync=False
         )
         node = NodeContext(self.loop, Orphans(), GpuPool([]), StagePlace(root / "cache", 0), ProcessSecrets(""))
-        self._parts = (redis, folder, settings, node)
-        self.job = join_job(*self._parts)
+        self.parts = (redis, folder, settings, node)
+        self.job = join_job(*self.parts)
         self.job.turn(time.monotonic())
 
     def join(self) -> None:
         """The agent has seen that it is over, and that there is work."""
         self.job.close()
-        self.job = join_job(*self._parts)
+        self.job = join_job(*self.parts)
         self.job.turn(time.monotonic())
 
     def publish(self, *names: str) -> None:
@@ -286,6 +288,26 @@ def test_a_session_that_was_given_up_while_the_job_ends_leaves_once(node: Callab
     cluster.on_redis.redis.delete(cluster.on_redis.keys.sessions)
     cluster.until(lambda: cluster.job.is_over, "it leaves")
     assert list(cluster.on_redis.leader.sessions()) == []
+
+
+def test_a_session_that_cannot_be_opened_leaves_nothing_open(
+    node: Callable[..., Node], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise OSError("no room")
+
+    cluster = node("def run(items): return items")
+    cluster.publish("a")
+    cluster.decided(1)
+    monkeypatch.setattr("parallelrun_agent.jobs.session.WorkerProcesses", fails)
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - only how many
+    with pytest.raises(OSError, match="no room"):
+        join_job(*cluster.parts)
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+    cluster.on_redis.redis.delete(cluster.on_redis.keys.sessions)
+    cluster.until(lambda: cluster.job.is_over, "it leaves when its session is lost")
+    cluster.job.close()
+    assert "committer" not in [thread.name for thread in threading.enumerate()]
 
 
 def test_a_node_that_was_away_while_its_job_failed_and_was_retried_joins_it_afresh(node: Callable[..., Node]) -> None:

@@ -138,7 +138,11 @@ class JobDriver:
             case Abandon():
                 log.warning(command.why, job_id=self._job_id, session=self.session.name, held=command.delivery_count)
                 self.session.close()
-                self.session = self._open_session(self, self.session)
+                try:
+                    self.session = self._open_session(self, self.session)
+                except OSError as error:  # of this job alone: others go on, and the node joins this one again later
+                    log.error("session_not_opened", job_id=self._job_id, error=str(error))
+                    self._machine.membership.has_left = True
 
     def _tell(self, command: SetWidth | EndWorker | DumpStacks | Kill) -> None:
         process = self.session.processes.process(command.worker)

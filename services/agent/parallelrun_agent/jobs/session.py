@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING
 
 from parallelrun_agent.node.disk import DiskWatch
@@ -72,25 +72,34 @@ class AgentSession:
             generation=generation,
         )
         self.disk = DiskWatch(folder.parts, self.name, job_id=folder.job_id, floor=DiskFloor(settings.disk_floor_bytes))
-        self._loop = node.loop
         self._events = events
-        self._wake, self._wake_end = os.pipe()
-        os.set_blocking(self._wake, False)
-        node.loop.add(self._wake, self._on_durable)
-        self.committer = Committer(
-            folder.journals / self.name, sync=settings.sync, wake=self._wake_end, prepare=self._key.publish
-        )
-        self.processes: WorkerProcesses = WorkerProcesses(
-            self.name, plans, node, committer=self.committer, reports=reports, events=events,
-            spent_nano=0 if earlier is None else earlier.processes.spent_nano(),
-        )  # fmt: skip
-        self.staging = open_staging(events) if open_staging is not None else None
-        """There if files are brought to the node before its workers get them."""
-        self.uploading: Uploading | None = None
-        """There if its workers write into folders of stores."""
-        if plans.outputs.urls:
-            before = None if earlier is None else earlier.uploading
-            self.uploading = Uploading(plans, self.processes, reports, node.loop, events, earlier=before)
+        with ExitStack() as opened:
+            self._wake, wake_end = os.pipe()
+            opened.callback(os.close, wake_end)
+            opened.callback(os.close, self._wake)
+            os.set_blocking(self._wake, False)
+            node.loop.add(self._wake, self._on_durable)
+            opened.callback(node.loop.remove, self._wake)
+            self.committer = Committer(
+                folder.journals / self.name, sync=settings.sync, wake=wake_end, prepare=self._key.publish
+            )
+            opened.callback(self.committer.stop)
+            self.processes: WorkerProcesses = WorkerProcesses(
+                self.name, plans, node, committer=self.committer, reports=reports, events=events,
+                spent_nano=0 if earlier is None else earlier.processes.spent_nano(),
+            )  # fmt: skip
+            self.staging = open_staging(events) if open_staging is not None else None
+            """There if files are brought to the node before its workers get them."""
+            if self.staging is not None:
+                opened.callback(self.staging.close)
+            opened.callback(self.processes.kill_all)
+            self.uploading: Uploading | None = None
+            """There if its workers write into folders of stores."""
+            if plans.outputs.urls:
+                before = None if earlier is None else earlier.uploading
+                self.uploading = Uploading(plans, self.processes, reports, node.loop, events, earlier=before)
+                opened.callback(self.uploading.close)
+            self._opened = opened.pop_all()
 
     @property
     def seal(self) -> Seal:
@@ -103,16 +112,8 @@ class AgentSession:
         return self._seal
 
     def close(self) -> None:
-        """End its workers, make durable what they had answered, and free everything."""
-        if self.uploading is not None:
-            self.uploading.close()
-        self.processes.kill_all()
-        if self.staging is not None:
-            self.staging.close()
-        self.committer.stop()
-        self._loop.remove(self._wake)
-        os.close(self._wake)
-        os.close(self._wake_end)
+        """End its workers, make durable what they had answered, and free everything. Twice does no harm."""
+        self._opened.close()
 
     def _on_durable(self) -> None:
         """Pass on what the committer's thread has finished."""
