@@ -266,11 +266,25 @@ class TestListing:
     def test_says_why_a_job_waits(self, reason: str, words: str) -> None:
         assert words in wait_in_words(reason)
 
-    def test_says_why_an_agent_has_failed(self, slurm: Slurm) -> None:
+    def test_only_old_logs_of_nodes_that_are_gone_are_removed(self, slurm: Slurm) -> None:
+        slurm.answer("squeue", line(1, "RUNNING"))
+        folder = slurm.folder / "root/nodes/cpu"
+        folder.mkdir(parents=True)
+        logs = [folder / f"{name}.log" for name in (ID, "cpu-gone", "cpu-new")]
+        for log in logs:
+            log.touch()
+        for log in logs[:2]:
+            os.utime(log, (0, 0))
+        (folder / "cpu-vanished.log").symlink_to("nowhere")  # what a listed file is that somebody has removed since
+        slurm.engine().launch(Launch(id="cpu-ba9876543210", compute="cpu"))
+        assert [log.exists() for log in logs] == [True, False, True]
+
+    @pytest.mark.parametrize("state", ["FAILED", "OUT_OF_MEMORY", "TIMEOUT", "NODE_FAIL"])
+    def test_says_why_an_agent_has_failed(self, slurm: Slurm, state: str) -> None:
         engine = slurm.engine()
         engine.launch(Launch(id=ID, compute="cpu"))
         (slurm.folder / f"root/nodes/cpu/{ID}.log").write_text("No module named\nparallelrun_agent\n")
-        slurm.answer("squeue", line(3, "FAILED", reason="NonZeroExitCode"))
+        slurm.answer("squeue", line(3, state, reason="NonZeroExitCode"))
         [node] = engine.nodes()
         assert node.words.endswith("its log: No module named parallelrun_agent")
 

@@ -7,6 +7,7 @@ import shlex
 import sys
 import time
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -26,7 +27,7 @@ from parallelrun_provisioner.engines.interface import (
 from parallelrun_provisioner.engines.slurm import batch
 from parallelrun_provisioner.engines.slurm.commands import SlurmCommandFailed, run
 from parallelrun_provisioner.engines.slurm.listing import FORMAT, TIMES, SlurmJob, jobs_in, nodes_of
-from parallelrun_provisioner.engines.slurm.words import may_pass
+from parallelrun_provisioner.engines.slurm.words import FAILED, may_pass
 
 _PATIENCE_S: Final = 60.0
 """How long an agent may take to end after SIGTERM; then Slurm ends all that is in its job."""
@@ -53,10 +54,11 @@ class SlurmEngine:
 
     def launch(self, launch: Launch) -> None:
         """Submit a job, unless there is one of this name."""
-        if self._jobs([launch.id]):
+        listed = {job.name for job in self._jobs()}
+        if launch.id in listed:
             return
         try:
-            self._prepare()
+            self._prepare(listed)
         except OSError as error:
             raise EngineError(f"{self._folder} can't be written: {error.strerror}") from error
         try:
@@ -70,7 +72,7 @@ class SlurmEngine:
         jobs = self._jobs()
         live = {job.id for job in jobs if job.standing is not NodeStanding.ENDED}
         self._stop_sent_at = {number: at for number, at in self._stop_sent_at.items() if number in live}
-        failed = {job.name for job in jobs if job.state == "FAILED"}
+        failed = {job.name for job in jobs if job.state in FAILED}
         self._logs = {name: self._logs.get(name) or end_of_log(self._folder / f"{name}.log") for name in failed}
         return [self._with_log(node) for node in nodes_of(jobs)]
 
@@ -108,8 +110,9 @@ class SlurmEngine:
     def _secret(self) -> Path:
         return self._folder / "agent.secret"
 
-    def _prepare(self) -> None:
-        """Make the folder of the nodes' logs, and the file with the agents' password; forget logs of long ago."""
+    def _prepare(self, listed: Collection[str]) -> None:
+        """Make the folder of the nodes' logs, and the file with the agents' password; forget logs of long ago, but for
+        those of jobs that are listed still."""
         self._folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         if self._engine_env.agent_secret:
             text = f"{self._engine_env.agent_secret}\n".encode()
@@ -117,8 +120,9 @@ class SlurmEngine:
                 replace_file(self._secret, text, mode=PRIVATE_FILE)
         oldest = time.time() - _LOGS_KEPT_S
         for log in self._folder.glob("*.log"):
-            if log.stat().st_mtime < oldest:
-                log.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):  # somebody else has removed it
+                if log.stem not in listed and log.stat().st_mtime < oldest:
+                    log.unlink()
 
     def _jobs(self, names: Collection[str] = ()) -> list[SlurmJob]:
         chosen = frozenset(names)

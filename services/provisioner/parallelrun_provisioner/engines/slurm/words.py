@@ -44,6 +44,8 @@ _ENDS: Final = {
 }
 ENDED: Final = frozenset(_ENDS)
 """The states of jobs that have ended."""
+FAILED: Final = frozenset({"DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "TIMEOUT"})
+"""The ends of agents that had begun, and that nobody asked to end: their logs say what they did last."""
 WANTED_BY_SLURM: Final = frozenset({"CANCELLED", "NODE_FAIL", "PREEMPTED", "REVOKED"})
 """The ends that say nothing of what would become of another node. One that runs out of memory or time before it has
 worked, or whose machine can't be set up, would do so again."""
