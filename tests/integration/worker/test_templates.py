@@ -29,7 +29,7 @@ pytestmark = pytest.mark.integration
 Start = Callable[..., WorkerHarness]
 
 SURROUNDINGS = """
-import ctypes, json, locale, logging, multiprocessing.process, os, resource, signal, sys, threading
+import ctypes, gc, json, locale, logging, multiprocessing.process, os, resource, signal, sys, threading
 pdeathsig = ctypes.c_int()
 ctypes.CDLL(None).prctl(2, ctypes.byref(pdeathsig))
 umask = os.umask(0)
@@ -39,7 +39,7 @@ SEEN = {
     "folder": os.getcwd(), "arguments": sys.argv, "command": [sys.orig_argv[:4], sys.orig_argv[-2:]],
     "thread": threading.main_thread().native_id == os.getpid(), "folder at first": multiprocessing.process.ORIGINAL_DIR,
     "log begins with it": logging._startTime > os.stat(".worker.json").st_mtime,
-    "environment": dict(os.environ), "path": sys.path, "umask": umask,
+    "environment": dict(os.environ), "path": sys.path, "umask": umask, "garbage": [gc.isenabled(), gc.get_threshold()],
     "parent": os.getppid(), "leads its group": os.getpgid(0) == os.getpid(), "session": os.getsid(0),
     "main": sys.modules["__main__"].__spec__.name, "flags": list(sys.flags), "locale": locale.getlocale(),
     "handlers": {number: str(signal.getsignal(number)).split(" at ")[0] for number in range(1, signal.NSIG)},
