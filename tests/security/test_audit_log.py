@@ -18,7 +18,7 @@ import pytest
 from parallelrun_api.app import create_app
 from parallelrun_api.azure import credentials
 from parallelrun_api.context import build_context
-from parallelrun_api.http.audit import Audit, AuditFile, ListedRefusals, Read, ReadCounts
+from parallelrun_api.http.audit import Audit, AuditFile, ListedRefusals, ReadCounts, ReadKind
 from parallelrun_api.http.token import Token
 from parallelrun_api.settings import ApiSettings
 from tests.integration.api.conftest import Site
@@ -249,9 +249,9 @@ def test_audit_log_knows_each_route_that_hands_out_what_jobs_have_made() -> None
     routes = app.state.late.routes
     reading = [each for each in routes if each.methods == {"GET"} and re.search("{job_id|{asset", each.path)]
     assert {each.name for each in reading if not each.reads} == OF_THE_JOB_ITSELF
-    assert {each.reads for each in routes} == {*get_args(Read)}
+    assert {each.reads for each in routes} == {*get_args(ReadKind)}
     text = Path("docs/rest-api.md").read_text(encoding="utf-8")
-    assert all(f"`{kind}`" in text.partition("The kinds are")[2][:200] for kind in get_args(Read)[2:])
+    assert all(f"`{kind}`" in text.partition("The kinds are")[2][:200] for kind in get_args(ReadKind)[2:])
 
 
 def test_reads_of_several_people_are_counted_and_push_out_no_change(tmp_path: Path) -> None:

@@ -12,13 +12,13 @@ from parallelrun_core.names.assets import kinds
 from parallelrun_core.names.patterns import ASSET_NAME
 
 
-class Asked(Described):
+class RequestModel(Described):
     """A model of what a request brings: exactly these fields, each of its type."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class TokenRequest(Asked):
+class TokenRequest(RequestModel):
     """The token that is to be made."""
 
     scopes: list[Scope] = Field(default=["read", "submit"], min_length=1, max_length=3)
@@ -30,7 +30,7 @@ class TokenRequest(Asked):
     """Make it in place of the token of this name, which is not valid any more then."""
 
 
-class QuotaRequest(Asked):
+class QuotaRequest(RequestModel):
     """The limits of a person; null: there is none."""
 
     jobs: int | None = Field(default=None, ge=0, le=1_000_000)
@@ -45,17 +45,17 @@ class QuotaRequest(Asked):
     """Bytes of the folders of their jobs that have ended."""
 
 
-def _known(kind: str) -> str:
+def _asset_kind(kind: str) -> str:
     if kind not in kinds():
         raise ValueError(f"must be one of {', '.join(kinds())}")
     return kind
 
 
-Kind = Annotated[str, AfterValidator(_known), WithJsonSchema({"type": "string", "enum": list(kinds())})]
+Kind = Annotated[str, AfterValidator(_asset_kind), WithJsonSchema({"type": "string", "enum": list(kinds())})]
 """A kind of assets."""
 
 
-class LabelRequest(Asked):
+class LabelRequest(RequestModel):
     """The version that a label is to stand for."""
 
     version: str = Field(pattern=ASSET_NAME, examples=["2"])

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from parallelrun_api.http.paging import encode_token
 from parallelrun_api.views import files
 from parallelrun_api.views.files import ServedFolder, ServedFolders, page, page_begin
-from parallelrun_api.views.folder_names import HELD, FolderNames
+from parallelrun_api.views.folder_names import MAX_NAMES, FolderNames
 from parallelrun_core.errors import InvalidInput
 
 
@@ -33,7 +33,7 @@ def pages_of(served: ServedFolder | ServedFolders, between: Callable[[], object]
         between()
 
 
-def all_of(folder: Path, held: int = HELD) -> ServedFolder:
+def all_of(folder: Path, held: int = MAX_NAMES) -> ServedFolder:
     return ServedFolder(anchor=folder.parent, beneath=folder.name, names=FolderNames(held))
 
 

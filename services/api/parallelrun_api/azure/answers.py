@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from parallelrun_api.http.audit import Read
+from parallelrun_api.http.audit import ReadKind
 from parallelrun_api.http.errors import HttpError
 from parallelrun_api.http.problems import problem_of
 from parallelrun_api.models import Problem
@@ -94,7 +94,7 @@ class FacadeRoute(APIRoute):
     """A route whose errors are answered in the form of this facade."""
 
     @property
-    def reads(self) -> Read:
+    def reads(self) -> ReadKind:
         return "each" if HANDS_OUT in self.tags else ""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:

@@ -68,8 +68,8 @@ def data_given(sent: Mapping[str, Any]) -> dict[str, Any]:
     data = sent.get("inputData") or {}
     if not isinstance(data, Mapping):
         raise InvalidInput.at("/properties/inputData", "it is a mapping")
-    inputs = {name: _given(value) for name, value in data.items()}
-    outputs = {name: _given(value) for name, value in (sent.get("outputData") or {}).items()}
+    inputs = {name: _input_value(value) for name, value in data.items()}
+    outputs = {name: _input_value(value) for name, value in (sent.get("outputData") or {}).items()}
     outputs_part: dict[str, Any] = {"outputs": outputs} if outputs else {}
     overrides = {**outputs_part, **_overrides(sent)}
     if len(inputs) == 1 and (only := next(iter(inputs))) in _ONLY_KEYS:
@@ -90,7 +90,7 @@ def _overrides(sent: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value is not None}
 
 
-def _given(value: object) -> object:
+def _input_value(value: object) -> object:
     if not isinstance(value, Mapping):
         return value
     kind = str(value.get("jobInputType") or value.get("jobOutputType") or "")

@@ -127,14 +127,14 @@ def _put(facade: Facade, name: str, sent: dict[str, Any]) -> Revision:
     schedules = facade.context.schedules
     last = schedules.store.find(name)
     before = _sent(facade).get(name, of=_definition_of(last)) if last else {}
-    if not before or masked(_meant(before)) != masked(_meant(sent)):
+    if not before or masked(_comparable(before)) != masked(_comparable(sent)):
         check_not_masked(sent)
         revision, _ = _service(facade).put(name, _with_job_id(facade, schedule_document(sent)), None)
         _sent(facade).put(name, sent, of=_definition_of(revision))
     return schedules.enable(name, is_enabled=is_enabled)
 
 
-def _meant(sent: Mapping[str, Any]) -> dict[str, Any]:
+def _comparable(sent: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a schedule is, without whether it is enabled and what the client adds to what it got."""
     job = dict((sent.get("action") or {}).get("jobDefinition") or {})
     work = {key: job.get(key) for key in ("jobs", "inputs", "outputs", "command", "codeId", "sourceJobId")}

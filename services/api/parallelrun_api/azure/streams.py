@@ -14,7 +14,7 @@ from typing import Final
 
 _ENDED: Final = frozenset({"Completed", "Failed", "Canceled"})
 _UNTIL_THE_NEXT_S: Final = 60.0
-_MOST: Final = 1000
+_MOST_CLIENTS: Final = 1000
 
 
 class Streams:
@@ -37,6 +37,6 @@ class Streams:
             if status in _ENDED and not is_first:
                 return status
             self._asked[key] = now
-            while len(self._asked) > _MOST:
+            while len(self._asked) > _MOST_CLIENTS:
                 self._asked.popitem(last=False)
         return "Finalizing" if status in _ENDED else status

@@ -233,7 +233,7 @@ class EndpointService:
         problems = StepProblems(reading)
         for step in steps:
             with problems.of(step.names):
-                self._checks.check_step(step.known(), has_zip=code is not None)
+                self._checks.check_step(step.checkable_spec(), has_zip=code is not None)
         problems.check()
         snapshots = store_steps_code(self._root, steps, code, problems, self._checks.rule())
         return with_steps(

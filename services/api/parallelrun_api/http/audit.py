@@ -27,18 +27,18 @@ log = telemetry.logger()
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _REFUSALS: Final = frozenset({401, 403, 421})
 _MAX_BYTES: Final = 10 << 20
-_KEPT: Final = 5
-_LISTED: Final = 20
+_KEPT_FILES: Final = 5
+_LISTED_REFUSALS: Final = 20
 """Refusals that are listed in each period."""
 _PERIOD_S: Final = 60.0
 _OF_THE_ADDRESS: Final = frozenset({"job_id", "subscription", "group", "workspace", "account"})
 """What a path names that is told by itself, or that a client of Azure ML writes into all of its paths."""
 _MOST_CHARACTERS: Final = 1000
-Read = Literal["", "each", "logs", "mini_batches", "metrics", "pictures", "outputs", "assets"]
+ReadKind = Literal["", "each", "logs", "mini_batches", "metrics", "pictures", "outputs", "assets"]
 """What a route says of itself, if it hands out what jobs have made: the kind by which its reads are counted, or that
 each of them has a line of its own."""
 _WINDOW_S: Final = 300.0
-_MOST: Final = 10_000
+_MOST_WINDOWS: Final = 10_000
 
 
 class AuditFile:
@@ -79,7 +79,7 @@ class AuditFile:
         return os.open(self._path, flags, 0o600)
 
     def _turn(self) -> None:
-        for number in range(_KEPT - 1, 0, -1):
+        for number in range(_KEPT_FILES - 1, 0, -1):
             older = self._nth(number)
             if older.exists():
                 older.replace(self._nth(number + 1))
@@ -100,20 +100,20 @@ class ListedRefusals:
         self._until = 0.0
         self._left = 0
         self.unlisted = 0
-        """Refusals that were only counted, since `taken` was last called."""
+        """Refusals that were only counted, since `take_unlisted` was last called."""
 
     def admit(self) -> bool:
         """Return whether this one is to be listed."""
         now = self._clock()
         if now >= self._until:
-            self._until, self._left = now + _PERIOD_S, _LISTED
+            self._until, self._left = now + _PERIOD_S, _LISTED_REFUSALS
         if not self._left:
             self.unlisted += 1
             return False
         self._left -= 1
         return True
 
-    def taken(self) -> int:
+    def take_unlisted(self) -> int:
         """The number of those that were only counted; they count as reported now."""
         count, self.unlisted = self.unlisted, 0
         return count
@@ -157,13 +157,13 @@ class Audit:
                 self._reads.add(kind, _facts(scope, "read", status, headers))
             self._write_reads()
             return
-        if unlisted := self._refusals.taken():
+        if unlisted := self._refusals.take_unlisted():
             self._write({"did": "refused_unlisted", "count": unlisted})
         self._write(_facts(scope, did, status, headers))
 
     def close(self) -> None:
         """Write what is still to be told, and close the file."""
-        if unlisted := self._refusals.taken():
+        if unlisted := self._refusals.take_unlisted():
             self._write({"did": "refused_unlisted", "count": unlisted})
         self._write_reads(all_of_them=True)
         for file in (self._file, self._reads_file):
@@ -252,7 +252,7 @@ class ReadCounts:
     def ended(self, *, all_of_them: bool = False) -> Iterator[dict[str, Any]]:
         """The lines of those whose five minutes are over; they count as reported now."""
         now = self.clock()
-        is_full = len(self._windows) > _MOST
+        is_full = len(self._windows) > _MOST_WINDOWS
         for key, window in list(self._windows.items()):
             if all_of_them or is_full or now >= window.ends:
                 del self._windows[key]

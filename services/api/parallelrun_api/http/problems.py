@@ -52,14 +52,14 @@ def install(app: FastAPI, routes: Callable[[], Sequence[Route]]) -> None:
 
 
 async def _answer(request: Request, error: Exception) -> Response:
-    mapped = _known(error)
+    mapped = _answer_to(error)
     if mapped is None:
         raise error  # a bug: it is logged, and answered with 500, further out
     return mapped.response(request.url.path)
 
 
 @dataclass(frozen=True)
-class _Known:
+class _Answer:
     """A known error, with the headers of its answer."""
 
     problem: Problem
@@ -77,13 +77,13 @@ class _Known:
 
 def problem_of(error: Exception) -> Problem | None:
     """Return what is told of an error; None when it is a bug."""
-    mapped = _known(error)
+    mapped = _answer_to(error)
     return mapped.problem if mapped is not None else None
 
 
 def problem_response(error: Exception, instance: str) -> Response:
     """The answer to an error outside of all routes."""
-    return (_known(error) or _internal("")).response(instance)
+    return (_answer_to(error) or _internal("")).response(instance)
 
 
 def internal_error(instance: str, trace_id: str) -> Response:
@@ -91,9 +91,9 @@ def internal_error(instance: str, trace_id: str) -> Response:
     return _internal(trace_id).response(instance)
 
 
-def _internal(trace_id: str) -> _Known:
+def _internal(trace_id: str) -> _Answer:
     detail = f"This is a bug in ParallelRun; the server's log has it as trace_id {trace_id}." if trace_id else ""
-    return _Known(_problem(500, "internal_error", "Something went wrong in ParallelRun.", detail, trace_id=trace_id))
+    return _Answer(_problem(500, "internal_error", "Something went wrong in ParallelRun.", detail, trace_id=trace_id))
 
 
 def _problem(
@@ -116,21 +116,21 @@ def _problem(
     )
 
 
-def _known(error: Exception) -> _Known | None:
+def _answer_to(error: Exception) -> _Answer | None:
     """The answer to an error; None when it is a bug."""
     match error:
         case ParallelRunError():
-            return _own(error)
+            return _answer_to_own(error)
         case RequestValidationError():
             entries = [_of_parameter(details) for details in error.errors()]
             detail = "; ".join(f"{entry.pointer}: {entry.message}" for entry in entries)
-            return _Known(_problem(422, "invalid_input", "The request is not valid.", detail, errors=entries))
+            return _Answer(_problem(422, "invalid_input", "The request is not valid.", detail, errors=entries))
         case HTTPException():
             return _of_http(error)
         case RedisError() if isinstance(error, CONNECTION_ERRORS):
-            return _own(Unavailable("Redis can't be used right now; nothing is lost. Try again soon."))
+            return _answer_to_own(Unavailable("Redis can't be used right now; nothing is lost. Try again soon."))
         case OSError() if may_pass(error):
-            return _own(_of_storage(error))
+            return _answer_to_own(_of_storage(error))
     return None
 
 
@@ -140,7 +140,7 @@ def _of_storage(error: OSError) -> NoRoom | Unavailable:
     return Unavailable(f"The storage can't be used right now: {error.strerror}.")
 
 
-def _own(error: ParallelRunError) -> _Known:
+def _answer_to_own(error: ParallelRunError) -> _Answer:
     title = (type(error).__doc__ or "").strip().partition("\n")[0]
     entries = [
         ProblemEntry(pointer=visible(p.pointer), message=visible(p.message), hint=visible(p.hint) or None)
@@ -151,16 +151,16 @@ def _own(error: ParallelRunError) -> _Known:
         headers.setdefault("Retry-After", RETRY_AFTER_S)
     if isinstance(error, Unauthorized):
         headers["WWW-Authenticate"] = 'Bearer realm="parallelrun"'
-    return _Known(_problem(error.http_status, error.code, title, visible(error.message), errors=entries), headers)
+    return _Answer(_problem(error.http_status, error.code, title, visible(error.message), errors=entries), headers)
 
 
-def _of_http(error: HTTPException) -> _Known:
+def _of_http(error: HTTPException) -> _Answer:
     status = error.status_code
     if status == 404:
-        return _own(NotFound("No such endpoint; see docs/openapi.json."))
+        return _answer_to_own(NotFound("No such endpoint; see docs/openapi.json."))
     title = HTTPStatus(status).phrase
     headers = {name: value for name, value in (error.headers or {}).items() if name.lower() != "content-type"}
-    return _Known(_problem(status, _CODES.get(status, f"http_{status}"), title, visible(str(error.detail))), headers)
+    return _Answer(_problem(status, _CODES.get(status, f"http_{status}"), title, visible(str(error.detail))), headers)
 
 
 def _of_parameter(details: dict[str, object]) -> ProblemEntry:

@@ -10,7 +10,7 @@ from fastapi import Request, Response
 
 from parallelrun_api.context import Ctx
 from parallelrun_api.http.answers import json_answer
-from parallelrun_api.models import Asked
+from parallelrun_api.models import RequestModel
 from parallelrun_api.routes.router import Operations
 from parallelrun_core.answers.retention import ClusterUsage, Sweep
 from parallelrun_core.retention.report import sweep_of
@@ -22,7 +22,7 @@ from parallelrun_core.retention.sweep import Sweeper
 router = Operations("operations", "/v1/admin")
 
 
-class Prune(Asked):
+class Prune(RequestModel):
     """A request to remove what retention doesn't keep."""
 
     dry_run: bool = False

@@ -22,7 +22,7 @@ from parallelrun_core.errors import Conflict
 from parallelrun_core.folder.job_folder import JobFolder
 
 router = Operations("jobs")
-_MOST: Final = 2**32 - 1
+_MAX_ID: Final = 2**32 - 1
 
 
 @router.operation("GET /jobs/{job_id:job}/advice", "Advise on a job", Advice, (404, 409, 429))
@@ -89,7 +89,7 @@ async def explain(
     job_id: JobId,
     context: Ctx,
     mini_batch: Annotated[
-        int | None, Query(ge=0, le=_MOST, description="The id of a mini-batch; by default, the job as a whole.")
+        int | None, Query(ge=0, le=_MAX_ID, description="The id of a mini-batch; by default, the job as a whole.")
     ] = None,
 ) -> Response:
     """Return each condition that the job, or the mini-batch, must meet to run, its state, and what to do about the

@@ -10,7 +10,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from parallelrun_api.context import Ctx, access_check
 from parallelrun_api.http.answers import json_answer, no_content
-from parallelrun_api.models import Asked
+from parallelrun_api.models import RequestModel
 from parallelrun_api.routes.responses import JobId
 from parallelrun_api.routes.router import Operations
 from parallelrun_core.answers.jobs import Job
@@ -30,7 +30,7 @@ TagName = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern
 TagValue = Annotated[str, StringConstraints(max_length=1024, pattern=TAG_VALUE)]
 
 
-class NewPriority(Asked):
+class NewPriority(RequestModel):
     """The priority that a job is to have."""
 
     priority: Priority
@@ -62,7 +62,7 @@ def prioritize(job_id: JobId, request: Request, context: Ctx, wish: NewPriority)
     return json_answer(context.with_waiting(context.jobs.get(job_id)))
 
 
-class Resume(Asked):
+class Resume(RequestModel):
     """The way to continue a job."""
 
     accept_changed_inputs: bool = False
@@ -170,7 +170,7 @@ def delete(job_id: JobId, context: Ctx) -> Response:
     return no_content()
 
 
-class TagChange(Asked):
+class TagChange(RequestModel):
     """Changes of the tags of a job."""
 
     set: dict[TagName, TagValue] = Field(default={}, max_length=MOST_TAGS)

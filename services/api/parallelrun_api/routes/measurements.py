@@ -12,7 +12,7 @@ from pydantic import Field
 
 from parallelrun_api.context import Context, Ctx
 from parallelrun_api.http.answers import json_answer
-from parallelrun_api.models import Asked
+from parallelrun_api.models import RequestModel
 from parallelrun_api.routes.files import logs_of
 from parallelrun_api.routes.responses import JobId
 from parallelrun_api.routes.router import Operations
@@ -78,7 +78,7 @@ async def show_node_usage(job_id: JobId, context: Ctx, limit: _Limit = 100) -> R
     return await context.pictures.answer(key, lambda: node_usage(logs_of(context, job_id), limit))
 
 
-class StacksWish(Asked):
+class StacksWish(RequestModel):
     """Whose stacks are wanted."""
 
     node: _Name = ""

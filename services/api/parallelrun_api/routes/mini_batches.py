@@ -30,7 +30,7 @@ from parallelrun_core.wire.states import TERMINAL
 
 router = Operations("jobs")
 
-_MOST: Final = 2**32 - 1
+_MAX_ID: Final = 2**32 - 1
 _MOST_INPUTS: Final = 50
 """Mini-batches of one page whose inputs are read."""
 
@@ -46,8 +46,8 @@ async def list_mini_batches(
     order_by: Annotated[
         Order, Query(description="Of decided ones: as they were decided, by id, or the slowest first.")
     ] = "decided",
-    first: Annotated[int, Query(ge=0, le=_MOST, description="With another order: only those from this id on.")] = 0,
-    end: Annotated[int | None, Query(ge=0, le=_MOST, description="With another order: only those before it.")] = None,
+    first: Annotated[int, Query(ge=0, le=_MAX_ID, description="With another order: only those from this id on.")] = 0,
+    end: Annotated[int | None, Query(ge=0, le=_MAX_ID, description="With another order: only those before it.")] = None,
     inputs: Annotated[
         bool, Query(description="With another order: the first input of each, too; then at most 50 are in a page.")
     ] = False,
@@ -85,7 +85,7 @@ async def list_failed_items(
     job_id: JobId,
     context: Ctx,
     *,
-    mini_batch: Annotated[int | None, Query(ge=0, le=_MOST, description="Only those of this mini-batch.")] = None,
+    mini_batch: Annotated[int | None, Query(ge=0, le=_MAX_ID, description="Only those of this mini-batch.")] = None,
     category: Annotated[str, Query(max_length=50, description="Only those of this category.")] = "",
     text: Annotated[str, Query(max_length=200, description="Only those with this in their name or message.")] = "",
     limit: Limit = DEFAULT_LIMIT,
@@ -107,7 +107,7 @@ async def list_failed_items(
     reads="mini_batches",
 )
 async def show_mini_batch(
-    job_id: JobId, context: Ctx, mini_batch: Annotated[int, Path(ge=0, le=_MOST, description="Its id.")]
+    job_id: JobId, context: Ctx, mini_batch: Annotated[int, Path(ge=0, le=_MAX_ID, description="Its id.")]
 ) -> Response:
     """Return one mini-batch with all of its tries, and the logs of the workers that have tried it."""
     key = (show_mini_batch, job_id, mini_batch)
@@ -122,7 +122,7 @@ async def show_mini_batch(
     reads="mini_batches",
 )
 async def show_inputs(
-    job_id: JobId, context: Ctx, mini_batch: Annotated[int, Path(ge=0, le=_MOST, description="Its id.")]
+    job_id: JobId, context: Ctx, mini_batch: Annotated[int, Path(ge=0, le=_MAX_ID, description="Its id.")]
 ) -> Response:
     """Return the files, or the ranges of tables, that a mini-batch consists of."""
     key = (show_inputs, job_id, mini_batch)
@@ -140,8 +140,8 @@ async def show_inputs(
 def read_input(
     job_id: JobId,
     context: Ctx,
-    mini_batch: Annotated[int, Path(ge=0, le=_MOST, description="Its id.")],
-    number: Annotated[int, Path(ge=0, le=_MOST, description="Of the input, from 0: files, then ranges of tables.")],
+    mini_batch: Annotated[int, Path(ge=0, le=_MAX_ID, description="Its id.")],
+    number: Annotated[int, Path(ge=0, le=_MAX_ID, description="Of the input, from 0: files, then ranges of tables.")],
 ) -> Response:
     """Return the first 16 KiB of an input of a mini-batch as it is now, those of a range of a text from its begin on; a
     picture of up to 10 MiB (PNG, JPEG, GIF, WebP, BMP) is returned whole and has its media type. Inputs in object

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from parallelrun_api.context import Context, Ctx, access_check
 from parallelrun_api.http.answers import json_answer
-from parallelrun_api.models import Asked
+from parallelrun_api.models import RequestModel
 from parallelrun_api.people.access import Subject
 from parallelrun_api.people.person import seen_places
 from parallelrun_api.routes.router import Operations
@@ -26,7 +26,7 @@ from parallelrun_core.wire.states import NodeState
 router = Operations("nodes", about="Where mini-batches run.")
 
 
-class CheckRequest(Asked):
+class CheckRequest(RequestModel):
     """The paths that nodes check, beside themselves."""
 
     paths: list[Annotated[str, Field(min_length=1, max_length=MAX_PATH)]] = Field(default=[], max_length=MOST_PATHS)

@@ -9,7 +9,7 @@ from fastapi import Depends, Request, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from parallelrun_api.context import access_check, context_of
-from parallelrun_api.http.audit import Read
+from parallelrun_api.http.audit import ReadKind
 from parallelrun_api.http.lazy_fastapi import LazyRoute
 from parallelrun_api.routes.responses import problems
 from parallelrun_core.answers.answer import Answer
@@ -78,7 +78,7 @@ class Operations:
         *,
         access: _Access = _CHECK,
         arguments: _Arguments | None = None,
-        reads: Read = "",
+        reads: ReadKind = "",
         **options: Any,
     ) -> Callable[[_Endpoint], _Endpoint]:
         """Return a decorator that adds a function as one operation, all of which is said by the options.

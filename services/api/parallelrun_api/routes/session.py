@@ -10,7 +10,7 @@ from pydantic import Field
 from parallelrun_api.http.answers import json_answer
 from parallelrun_api.http.sessions import Sessions
 from parallelrun_api.http.token import Token
-from parallelrun_api.models import Asked
+from parallelrun_api.models import RequestModel
 from parallelrun_api.people.person import SCOPES
 from parallelrun_api.routes.router import Operations
 from parallelrun_core.answers.answer import rfc3339
@@ -30,7 +30,7 @@ def _sessions_of(request: Request) -> Sessions:
 Ours = Annotated[Sessions, Depends(_sessions_of)]
 
 
-class SignIn(Asked):
+class SignIn(RequestModel):
     """The credentials of a browser that signs in: one of the two."""
 
     token: str = Field(default="", max_length=4096)

@@ -193,7 +193,7 @@ class Submissions:
             problems = StepProblems(upload.reading)
             for step in leaf_steps(spec):
                 with problems.of(step.names):
-                    self._checks.check_step(step.known(), has_zip=upload.code is not None)
+                    self._checks.check_step(step.checkable_spec(), has_zip=upload.code is not None)
             problems.check()
             return self.notes(upload.reading, spec.model_dump(mode="json"))
         with upload.reading.locating_problems():
@@ -266,7 +266,7 @@ class Submissions:
         selection, placed = Selection(self._computes), dict[tuple[str, ...], dict[str, Any]]()
         for step in steps:
             with problems.of(step.names):
-                self._checks.check_step(step.known(), has_zip=upload.code is not None)
+                self._checks.check_step(step.checkable_spec(), has_zip=upload.code is not None)
             with problems.of(step.names):
                 placed[step.names] = self._placed(step.spec, selection, rule)
         check_outputs_are_free(folder, steps, self._registry, problems)

@@ -16,9 +16,9 @@ from itertools import islice
 from threading import Lock
 from typing import Final
 
-HELD: Final = 50_000
+MAX_NAMES: Final = 50_000
 """Names in memory for one folder; more than a page has."""
-_KEPT: Final = 4
+_CACHED_FOLDERS: Final = 4
 """Folders whose names are remembered."""
 _SETTLED_NS: Final = 1_000_000_000
 """A folder that was changed less than this ago may change once more without another time of modification."""
@@ -43,9 +43,9 @@ class _Stretch:
 class FolderNames:
     """Reads the names in folders. Safe to share between threads."""
 
-    def __init__(self, max_names: int = HELD) -> None:
-        self._held = max_names
-        self._kept: OrderedDict[tuple[int, int], _Stretch] = OrderedDict()
+    def __init__(self, max_names: int = MAX_NAMES) -> None:
+        self._max_names = max_names
+        self._stretches: OrderedDict[tuple[int, int], _Stretch] = OrderedDict()
         self._lock = Lock()
 
     def after(self, folder: int, first: str) -> Iterator[str]:
@@ -64,19 +64,19 @@ class FolderNames:
         status = os.fstat(folder)
         identity, changed = (status.st_dev, status.st_ino), (status.st_mtime_ns, status.st_ctime_ns)
         with self._lock:
-            cached = self._kept.get(identity)
+            cached = self._stretches.get(identity)
             if cached and cached.changed == changed and cached.covers(first):
-                self._kept.move_to_end(identity)
+                self._stretches.move_to_end(identity)
                 return cached
         is_settled = time.time_ns() - max(changed) > _SETTLED_NS
-        names = _smallest(folder, first, self._held)
-        read = _Stretch(first, names, len(names) < self._held, changed)
-        if is_settled and len(names) > self._held // 5:  # few are read in no time
+        names = _smallest(folder, first, self._max_names)
+        read = _Stretch(first, names, len(names) < self._max_names, changed)
+        if is_settled and len(names) > self._max_names // 5:  # few are read in no time
             with self._lock:
-                self._kept[identity] = read
-                self._kept.move_to_end(identity)
-                while len(self._kept) > _KEPT:
-                    self._kept.popitem(last=False)
+                self._stretches[identity] = read
+                self._stretches.move_to_end(identity)
+                while len(self._stretches) > _CACHED_FOLDERS:
+                    self._stretches.popitem(last=False)
         return read
 
 

@@ -67,7 +67,7 @@ class _Run:
 
     def __init__(self, served: ServedFolder, query: Search) -> None:
         self._served = served
-        self._wanted = query
+        self._query = query
         self._needle = self._folded(query.text.encode())
         self._until = time.monotonic() + _MOST_S
         self.searched_bytes = 0
@@ -82,7 +82,7 @@ class _Run:
         for entry in self._served.files(begin.path):
             if self.is_broken_off:
                 return
-            if entry.path.startswith(self._wanted.within):
+            if entry.path.startswith(self._query.within):
                 yield from self._in_file(_Position(entry.path))
 
     def _in_file(self, begin: _Position) -> Iterator[LogLine]:
@@ -130,7 +130,7 @@ class _Run:
             hit = folded.find(self._needle, end)
 
     def _folded(self, text: bytes) -> bytes:
-        return text.lower() if self._wanted.is_any_case else text
+        return text.lower() if self._query.is_any_case else text
 
 
 def _position(token: str) -> _Position:

@@ -14,7 +14,7 @@ from parallelrun_core.folder.manifest import ManifestCursor
 from parallelrun_core.untrusted.sanitize import visible
 from parallelrun_core.wire import message
 
-_MOST: Final = 1000
+_MOST_FILES: Final = 1000
 
 
 def scheduled_message(folder: Path, mini_batch: int) -> message.Message:
@@ -36,7 +36,7 @@ def inputs_of(folder: Path, mini_batch: int) -> MiniBatchInputs:
     decoded = scheduled_message(folder, mini_batch)
     if not message.is_described(decoded):
         files = message.files_of(decoded)
-        return MiniBatchInputs(items=decoded.items, total=len(files), files=_texts(files[:_MOST]))
+        return MiniBatchInputs(items=decoded.items, total=len(files), files=_texts(files[:_MOST_FILES]))
     described = message.described_of(decoded)
     files = message.described_paths(described)
     ranges = [
@@ -52,8 +52,8 @@ def inputs_of(folder: Path, mini_batch: int) -> MiniBatchInputs:
     return MiniBatchInputs(
         items=decoded.items,
         total=len(files) + len(ranges),
-        files=_texts(files[:_MOST]),
-        ranges=ranges[:_MOST],
+        files=_texts(files[:_MOST_FILES]),
+        ranges=ranges[:_MOST_FILES],
         keys=[None if key is None else visible(key) for key in described.keys],
     )
 

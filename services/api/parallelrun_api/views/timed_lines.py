@@ -22,7 +22,7 @@ _PROBE: Final = 128 << 10
 """Bytes that are read at most at one place for a line of which something can be said."""
 _SCAN: Final = 4 << 20
 """Bytes that are read at most for the first line that is searched, once its neighborhood is known."""
-KEPT: Final = 4000
+LINE_BYTES: Final = 4000
 """Bytes that are kept of a line."""
 _MARKS_BYTES: Final = 256 << 10
 _TIMED: Final = re.compile(rb"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3})\|([A-Z]+)\|\d+\|\d+\|(.*)", re.DOTALL)
@@ -152,7 +152,7 @@ def lines_with_times(block: bytes, begin: int, before: TimedLine | None) -> list
             mini_batch = int(subject[1]) if subject else None
         if at_ms is not None:
             text = match[4] if match else line
-            lines.append(TimedLine(at_ms, offset, end, level, mini_batch, text[:KEPT], len(text) > KEPT))
+            lines.append(TimedLine(at_ms, offset, end, level, mini_batch, text[:LINE_BYTES], len(text) > LINE_BYTES))
     return lines
 
 
@@ -165,8 +165,8 @@ def printed_lines(block: bytes, begin: int, marks: list[TimeMark]) -> list[Timed
     positions, lines = [mark.position for mark in marks], []
     for offset, end, text in _cut(block, begin):
         mark = marks[max(0, bisect_right(positions, offset) - 1)]
-        is_cut = len(text) > KEPT
-        lines.append(TimedLine(mark.at_ms, offset, end, level_in(text), mark.mini_batch, text[:KEPT], is_cut))
+        is_cut = len(text) > LINE_BYTES
+        lines.append(TimedLine(mark.at_ms, offset, end, level_in(text), mark.mini_batch, text[:LINE_BYTES], is_cut))
     return lines
 
 

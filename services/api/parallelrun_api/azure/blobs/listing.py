@@ -16,7 +16,7 @@ from parallelrun_api.azure.facade import Facade
 from parallelrun_core.answers.files import FileEntry
 from parallelrun_core.errors import InvalidInput
 
-_MOST: Final = 5000
+_MAX_RESULTS: Final = 5000
 _BLOCK_KINDS: Final = frozenset({"Latest", "Uncommitted", "Committed"})
 
 
@@ -36,11 +36,11 @@ class ListingRequest:
             InvalidInput: it is no query of a list.
         """
         try:
-            most = int(query.get("maxresults", _MOST))
+            most = int(query.get("maxresults", _MAX_RESULTS))
             after = base64.urlsafe_b64decode(query.get("marker", "")).decode()
         except ValueError as error:
             raise InvalidInput.at("/query", "maxresults is a number, and marker comes from the page before") from error
-        most = max(1, min(most, _MOST))
+        most = max(1, min(most, _MAX_RESULTS))
         with_metadata = "metadata" in query.get("include", "")
         return cls(query.get("prefix", "")[:1024], query.get("delimiter", "")[:1], after[:1024], most, with_metadata)
 
