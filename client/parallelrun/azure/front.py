@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-MOST: Final = 500
+MAX_CONNECTIONS: Final = 500
 """Connections at the same time."""
 IDLE_S: Final = 12 * 3600.0
 """After so long without a connection, it ends."""
@@ -28,12 +28,14 @@ _CHECK_EVERY_S: Final = 60.0
 class Front:
     """Passes connections on to a host and port. For one event loop."""
 
-    def __init__(self, host: str, port: int, chain: Path, *, most: int = MOST, idle_s: float = IDLE_S) -> None:
+    def __init__(
+        self, host: str, port: int, chain: Path, *, most: int = MAX_CONNECTIONS, idle_s: float = IDLE_S
+    ) -> None:
         self._target = (host, port)
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._context.minimum_version = ssl.TLSVersion.TLSv1_2
         self._context.load_cert_chain(chain)
-        self._most = most
+        self._max_connections = most
         self._idle_s = idle_s
         self._passing: set[asyncio.Task[None]] = set()
         """One for each connection."""
@@ -62,7 +64,7 @@ class Front:
         assert task is not None  # noqa: S101 - for the type checker
         self._passing.add(task)
         try:
-            if len(self._passing) <= self._most:
+            if len(self._passing) <= self._max_connections:
                 await self._connect(reader, writer)
         finally:
             self._passing.discard(task)

@@ -152,7 +152,7 @@ class Pipeline(ReportsMissing):
         self._description = description
         self._settings: dict[str, Any] = {}
         self._experiment: str | None = None
-        self._given: dict[str, Any] = {}
+        self._parameters: dict[str, Any] = {}
 
     def submitted_with(
         self,
@@ -176,7 +176,7 @@ class Pipeline(ReportsMissing):
                 has = ", ".join(parameters) or "none"
                 raise InvalidInput.at(f"/pipeline_parameters/{name}", "there is no such parameter", f"it has: {has}")
         changed = copy(self)
-        changed._given = {**self._given, **(pipeline_parameters or {})}
+        changed._parameters = {**self._parameters, **(pipeline_parameters or {})}
         changed._experiment = experiment_name or self._experiment
         changed._settings = {"continue_on_step_failure": continue_on_step_failure, "force_rerun": regenerate_outputs}
         return changed
@@ -186,7 +186,7 @@ class Pipeline(ReportsMissing):
         parameter_values = [
             value for step in self._steps for value in step.values() if isinstance(value, PipelineParameter)
         ]
-        return {each.name: self._given.get(each.name, each.default_value) for each in parameter_values}
+        return {each.name: self._parameters.get(each.name, each.default_value) for each in parameter_values}
 
     def validate(self) -> list[Any]:
         """Return no errors, as v1 does of a pipeline that can be submitted.

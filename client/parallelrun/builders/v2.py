@@ -71,7 +71,7 @@ class Parallel:
             if declared is None:
                 has = ", ".join(vars(copy.inputs)) or "none"
                 raise InvalidInput.at(f"/inputs/{name}", "there is no such input", f"it has: {has}")
-            setattr(copy.inputs, name, _given(declared, argument))
+            setattr(copy.inputs, name, _bound_input(declared, argument))
         return copy
 
     def set_resources(
@@ -143,7 +143,7 @@ def parallel_run_function(
     )
 
 
-def _given(declared: Any, argument: Any) -> Any:
+def _bound_input(declared: Any, argument: Any) -> Any:
     """A declared input with the value that the job is called with."""
     if not isinstance(declared, Input):
         return argument

@@ -20,7 +20,7 @@ Offers: TypeAlias = Iterator[tuple[str, str]]
 """Each word with what a shell may print beside it."""
 
 _PATIENCE_S: Final = 1.5
-_MOST: Final = 50
+_MOST_OFFERS: Final = 50
 
 
 def one_of(*words: str) -> Callable[[str], list[str]]:
@@ -50,7 +50,7 @@ def _offered(ctx: typer.Context, incomplete: str, ask: Callable[[Client], Iterab
             retry=RetryPolicy(attempts=1, busy_s=0),
         ) as client:
             matching = ((word, hint) for word, hint in ask(client) if word.startswith(incomplete))
-            yield from ((clean(word), clean(hint, most=80)) for word, hint in islice(matching, _MOST))
+            yield from ((clean(word), clean(hint, most=80)) for word, hint in islice(matching, _MOST_OFFERS))
     except Exception:  # an error message in the middle of somebody's command line helps nobody
         return
 

@@ -27,23 +27,23 @@ class RetryDeadline:
         self._limit_s = limit_s
         self._sleep = sleep
         self._backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S, jitter=0.5)  # spreads clients
-        self._heard = time.monotonic()
+        self._last_response_at = time.monotonic()
 
-    def heard(self) -> None:
+    def note_response(self) -> None:
         """Note that the server has sent something."""
         self._backoff.reset()
-        self._heard = time.monotonic()
+        self._last_response_at = time.monotonic()
 
     def check(self, failure: Exception) -> None:
         """Check whether to go on after a failure.
 
         Raises:
             ApiError: it is a refusal, which waiting doesn't change.
-            ConnectionFailed: nothing was heard from the server for too long.
+            ConnectionFailed: nothing was note_response from the server for too long.
         """
         if isinstance(failure, ApiError) and failure.status not in REPEATABLE_STATUS:
             raise failure
-        if time.monotonic() - self._heard > self._limit_s:
+        if time.monotonic() - self._last_response_at > self._limit_s:
             message = failure.message if isinstance(failure, ParallelRunError) else str(failure)
             raise ConnectionFailed(f"{message} Gave up after {self._limit_s:.0f} s.") from failure
 

@@ -21,7 +21,7 @@ from parallelrun_core.service.pacing import Backoff
 REPEATABLE_STATUS: Final = frozenset({429, 502, 503, 504})
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 _MAX_PROBLEM_BYTES: Final = 1 << 20
-_BUSY: Final = 429
+_TOO_MANY_REQUESTS: Final = 429
 _OVER_QUOTA: Final = "quota_exceeded"
 """Also a 429, but of what the person has, not of how busy the server is: it may last for days."""
 _IN_FLIGHT: Final = "idempotency_key_in_flight"
@@ -130,7 +130,7 @@ class Transport:
                 passes = error.code != _OVER_QUOTA
                 again = (response.status_code in REPEATABLE_STATUS and passes) or error.code == _IN_FLIGHT
                 asked_s = retry_after_s(response.headers)
-                is_busy = response.status_code == _BUSY and passes
+                is_busy = response.status_code == _TOO_MANY_REQUESTS and passes
             except httpx.TransportError as failure:
                 error, again, asked_s, is_busy = self.lost(failure), True, None, False
             failures, refusals = (failures, refusals + 1) if is_busy else (failures + 1, 0)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _WHY_CHARACTERS: Final = 300
 _URGENT: Final = ("failed", "running", "canceled", "skipped", "waiting", "completed")
 """What is shown first when not all steps can be."""
-_NAMED: Final = 3
+_MOST_NAMES: Final = 3
 
 
 def describe_step(step: PipelineStep) -> str:
@@ -66,8 +66,8 @@ def most_urgent(steps: Sequence[PipelineStep], most: int) -> tuple[list[Pipeline
 
 def listed(names: Sequence[str]) -> str:
     """The first names, and how many more there are."""
-    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
+    more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more
 
 
 def _turns(step: PipelineStep) -> str:

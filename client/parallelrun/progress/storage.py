@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 _READS: Final = ("get", "read")
 """Operations that bring data; others are left to the report."""
-_MOST: Final = 5
+_MOST_STORES: Final = 5
 _SLOWER: Final = 2.0
 """A node is named whose requests take so many times as long as those of the fastest."""
 
@@ -23,8 +23,8 @@ def storage_lines(items: Iterable[StorageRequests]) -> list[str]:
         if item.operation in _READS and item.requests:
             by_store[item.store].append(item)
     ordered = sorted(by_store, key=lambda store: -sum(item.bytes for item in by_store[store]))
-    lines = [_line(store, by_store[store]) for store in ordered[:_MOST]]
-    return [*lines, *([f"and {len(ordered) - _MOST} more"] if len(ordered) > _MOST else [])]
+    lines = [_line(store, by_store[store]) for store in ordered[:_MOST_STORES]]
+    return [*lines, *([f"and {len(ordered) - _MOST_STORES} more"] if len(ordered) > _MOST_STORES else [])]
 
 
 def _line(store: str, items: Sequence[StorageRequests]) -> str:

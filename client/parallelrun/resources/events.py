@@ -83,7 +83,7 @@ def follow_events(
         except (ConnectionFailed, ApiError) as error:
             failure = error
         if received:
-            patience.heard()  # just now: neither heartbeats nor the time that the caller takes for an event are silence
+            patience.note_response()  # now: heartbeats and the time that the caller takes are no silence
         patience.check(failure)
         if on_disconnect:
             on_disconnect(failure)

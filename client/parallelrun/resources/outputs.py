@@ -154,7 +154,7 @@ class JobOutputs(Resource):
             except (ConnectionFailed, ApiError) as failure:
                 error = failure
             if part.size > before:
-                patience.heard()
+                patience.note_response()
             patience.check(error)
             patience.pause()
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from parallelrun.client import Client
 
 _MANY: Final = 10
-_BUSY: Final = 429
+_TOO_MANY_REQUESTS: Final = 429
 _REPORTED_AFTER_S: Final = 3.0
 """After so long without an answer, a connection that broke is worth a word."""
 
@@ -36,7 +36,7 @@ def watch(client: Client, job: Job, display: Display, *, on_disconnect: Callable
     away = _Away(display, on_disconnect)
     if job.is_pipeline:
         for now in client.jobs.follow(job.id, on_disconnect=away.lost):
-            away.heard()
+            away.note_answer()
             display.steps(now.state, now.steps)
             job = now
         return job
@@ -60,13 +60,13 @@ class _Away:
         """Take note that the connection broke, or could not be made."""
         now = time.monotonic()
         self._since = now if self._since is None else self._since
-        is_busy = isinstance(error, ApiError) and error.status == _BUSY
+        is_busy = isinstance(error, ApiError) and error.status == _TOO_MANY_REQUESTS
         if not self._is_reported and not is_busy and now - self._since >= _REPORTED_AFTER_S:
             self._is_reported = True
             self._display.note(f"connection lost ({clean(str(error))}); trying again")
         self._on_disconnect()
 
-    def heard(self) -> None:
+    def note_answer(self) -> None:
         """Take note that the server has answered."""
         if self._is_reported:
             self._display.note("connected again")
@@ -77,7 +77,7 @@ def _watch_job(client: Client, job_id: str, display: Display, away: _Away) -> Jo
     state, progress = "", Progress()
     shown_counts: dict[str, int] = {}
     for event in client.jobs.events(job_id, on_disconnect=away.lost):
-        away.heard()
+        away.note_answer()
         now = state
         match event.event:
             case "snapshot" | "end":
