@@ -12,8 +12,8 @@ Value = TypeVar("Value")
 class LruCache(Generic[Value]):
     """Values by name: those that were used last, up to a number. Safe to share between threads."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, max_entries: int) -> None:
+        self._max_entries = max_entries
         self._values: OrderedDict[str, Value] = OrderedDict()
         self._lock = Lock()
 
@@ -30,6 +30,6 @@ class LruCache(Generic[Value]):
         with self._lock:
             self._values[name] = value
             self._values.move_to_end(name)
-            while len(self._values) > self._most:
+            while len(self._values) > self._max_entries:
                 self._values.popitem(last=False)
         return value

@@ -119,7 +119,7 @@ def test_anything_but_the_function_of_a_queue_with_one_job_is_refused(redis: Red
     redis.hset("rq:job:entry", mapping={"data": json.dumps(words), "origin": LEAD.queue})
     entry = queue(redis, LEAD, called.append).fetch_job("entry")
     assert isinstance(entry, Entry)
-    assert entry.meant() is None
+    assert entry.requested_job_id() is None
     with pytest.raises(PermissionError):
         entry.perform()
     assert called == []
@@ -130,4 +130,4 @@ def test_an_entry_that_is_nested_without_end_is_refused(redis: Redis) -> None:
     redis.hset("rq:job:entry", mapping={"data": "[" * 1_000_000, "origin": LEAD.queue})
     entry = queue(redis, LEAD).fetch_job("entry")
     assert isinstance(entry, Entry)
-    assert entry.meant() is None
+    assert entry.requested_job_id() is None

@@ -40,7 +40,7 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     "cancel.in_folder": (Step("parallelrun_core.folder.job_folder:JobFolder.has_cancel", always(False)),),
     # What keeps RQ from calling whatever an entry of its queues names.
     "rq.only_ours": (
-        Step("parallelrun_core.store.rq.entries:Entry.meant", always("job_00000000000000000000")),
+        Step("parallelrun_core.store.rq.entries:Entry.requested_job_id", always("job_00000000000000000000")),
         Step("parallelrun_core.store.rq.entries:Entry.perform", stand_ins.as_rq_does),
     ),
     # That an entry which two workers have is done for both.

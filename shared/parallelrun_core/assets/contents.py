@@ -49,7 +49,7 @@ def keep_zip(root: Path, archive: IO[bytes], file: str) -> str:
         InvalidInput: it isn't a zip with that in it, is over a limit, or has a path that leads elsewhere.
     """
     parts = relative_parts(file)
-    return _kept(asset_files(root), lambda store: snapshot_zip(archive, store, _UPLOADED), parts)
+    return _stored_snapshot(asset_files(root), lambda store: snapshot_zip(archive, store, _UPLOADED), parts)
 
 
 def keep_copy(root: Path, path: Path) -> str:
@@ -67,7 +67,7 @@ def keep_copy(root: Path, path: Path) -> str:
     """
     if not path.exists():
         raise InvalidInput.at("/path", f"there is no file or folder {str(path)!r}")
-    return _kept(asset_files(root), lambda store: store_files(files_of(path), store, _COPIED), (path.name,))
+    return _stored_snapshot(asset_files(root), lambda store: store_files(files_of(path), store, _COPIED), (path.name,))
 
 
 def keep_code(root: Path, source: Path | CodeSource | IO[bytes], rule: PathRule | None = None) -> str:
@@ -83,12 +83,12 @@ def keep_code(root: Path, source: Path | CodeSource | IO[bytes], rule: PathRule 
         InvalidInput: as `code/snapshots.py` says.
     """
 
-    def taken(store: Path) -> str:
+    def take_snapshot(store: Path) -> str:
         if isinstance(source, Path | CodeSource):
             return snapshot_folder(source, store, rule=rule)
         return snapshot_zip(source, store)
 
-    return _kept(code_store(root), taken, ())
+    return _stored_snapshot(code_store(root), take_snapshot, ())
 
 
 def keep_context(root: Path, folder: Path, dockerfile: str, rule: PathRule | None = None) -> str:
@@ -103,7 +103,7 @@ def keep_context(root: Path, folder: Path, dockerfile: str, rule: PathRule | Non
     Raises:
         InvalidInput: as `code/context.py` says.
     """
-    return _kept(
+    return _stored_snapshot(
         code_store(root), lambda store: snapshot_context(folder, dockerfile, store, leave_out=root, rule=rule), ()
     )
 
@@ -139,7 +139,7 @@ def files_of(path: Path) -> Iterator[tuple[tuple[str, ...], int, IO[bytes]]]:
                     yield (name, *here.relative_to(path).parts, each), (here / each).stat().st_mode, file
 
 
-def _kept(store: Path, take: Callable[[Path], str], needed: tuple[str, ...]) -> str:
+def _stored_snapshot(store: Path, take: Callable[[Path], str], needed: tuple[str, ...]) -> str:
     with folder_beside(store) as beside:
         name = take(beside)
         if not os.path.lexists(beside.joinpath(name, *needed)):

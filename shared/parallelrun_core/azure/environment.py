@@ -25,7 +25,7 @@ _FIELDS: Final = frozenset({
 })  # fmt: skip
 _REAL_SDK: Final = re.compile(r"azureml-(core|defaults|sdk)(?![\w.-])", re.IGNORECASE)
 """A requirement that brings the first SDK, which wins over what stands for it here."""
-_READ: Final = frozenset({"name", "image", "build", "conda_file"})
+_CONVERTED_FIELDS: Final = frozenset({"name", "image", "build", "conda_file"})
 """The fields that are not taken as they are, to be checked with the job spec."""
 
 
@@ -58,7 +58,7 @@ def read_environment(
         environment["build"] = read_build(value["build"], location.below("build"), findings)
     if value.get("conda_file"):
         environment["conda_file"] = read_conda_file(value["conda_file"], location.below("conda_file"), findings)
-    environment |= {field: value.get(field) for field in Environment.model_fields if field not in _READ}
+    environment |= {field: value.get(field) for field in Environment.model_fields if field not in _CONVERTED_FIELDS}
     return {name: field_value for name, field_value in environment.items() if field_value}, value.get(
         "environment_variables"
     ) or {}

@@ -20,7 +20,7 @@ from parallelrun_core.documents.store import DocumentExists, DocumentMissing
 from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
 from parallelrun_core.schedules.records import FireRecord, stamp, time_of_stamp
 
-KEPT: Final = 1000
+KEPT_FIRES: Final = 1000
 """So many of the times at which a schedule was due are remembered."""
 _MANUAL: Final = "manual-"
 _LAUNCHED: Final = ".launched"
@@ -88,11 +88,11 @@ class FireLog:
         return self._fires.store.exists(f"{stamp(due)}{_LAUNCHED}")
 
     def trim(self) -> None:
-        """Forget the oldest times, if many more than `KEPT` are remembered."""
+        """Forget the oldest times, if many more than `KEPT_FIRES` are remembered."""
         names = self._fires.names()
-        if len(names) < KEPT + KEPT // 10:
+        if len(names) < KEPT_FIRES + KEPT_FIRES // 10:
             return
-        for name in sorted(names, key=_position)[:-KEPT]:
+        for name in sorted(names, key=_position)[:-KEPT_FIRES]:
             with suppress(DocumentMissing):
                 self._fires.store.remove(f"{name}{_LAUNCHED}")
             with suppress(NotFound):

@@ -38,7 +38,7 @@ class LeafStep:
         """Return where the fields of its job are in the spec of the outermost pipeline."""
         return pointer_of(self.names)
 
-    def known(self) -> JobSpec:
+    def checkable_spec(self) -> JobSpec:
         """Its spec without the inputs whose paths are not known yet: for checks only."""
         return known_part(self.spec)
 

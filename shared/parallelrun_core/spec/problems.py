@@ -16,7 +16,7 @@ from parallelrun_core.spec.environment import Build, Environment
 from parallelrun_core.spec.fields import Input, Output, ValueInput
 from parallelrun_core.untrusted.bounded_yaml import BoundedLoader
 
-_NUMBERS: Final = frozenset({"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"})
+_NUMBER_TAGS: Final = frozenset({"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"})
 _TAGGED: Final = "inputs"
 """The field whose entries are one of two models: pydantic puts the name of the chosen one into an error's location."""
 
@@ -43,7 +43,7 @@ def problem_of(model: type[BaseModel], details: Any, hints: Mapping[str, str] = 
     """
     location = problems.location_of(details)
     where = location[:2] + location[3:] if location[:1] == [_TAGGED] else location
-    problem = problems.explain(details, where, _known(model, location))
+    problem = problems.explain(details, where, _known_fields(model, location))
     if details["type"] == "extra_forbidden" and len(where) == 1 and (hint := hints.get(where[0], "")):
         return replace(problem, hint=hint)
     if details["type"] == "string_pattern_mismatch" and (field := model.model_fields.get("/".join(location))):
@@ -51,7 +51,7 @@ def problem_of(model: type[BaseModel], details: Any, hints: Mapping[str, str] = 
     return problem
 
 
-def _known(model: type[BaseModel], location: list[str]) -> Iterable[str]:
+def _known_fields(model: type[BaseModel], location: list[str]) -> Iterable[str]:
     """The known fields at the location of an unknown one."""
     match location:
         case ["inputs", _, "value", *_]:
@@ -78,7 +78,7 @@ def rewritten_numbers(text: str | bytes) -> dict[str, tuple[str, int | float]]:
     loader = BoundedLoader("")
     numbers = {}
     for pointer, _, node in _fields_of(text):
-        if isinstance(node, yaml.ScalarNode) and node.tag in _NUMBERS:
+        if isinstance(node, yaml.ScalarNode) and node.tag in _NUMBER_TAGS:
             value = loader.construct_object(node)
             if str(value) != node.value:
                 numbers[pointer] = (node.value, value)

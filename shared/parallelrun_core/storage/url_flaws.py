@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from parallelrun_core.storage.schemes import is_container_first, scheme_of
-from parallelrun_core.untrusted.addresses import HERE, Reach, is_literal_of
+from parallelrun_core.untrusted.addresses import LOCAL_NAMES, Reach, is_literal_of
 from parallelrun_core.untrusted.canonical import canonical
 
 _WEB: Final = frozenset({"http", "https"})
@@ -18,7 +18,7 @@ _AZURE: Final = re.compile(
 """Containers that the library reaches by their URLs alone."""
 _OTHER_CLOUD: Final = re.compile(r"[a-z0-9-]+\.(blob|dfs)\.core\.(?!windows\.net)[a-z.]+", re.IGNORECASE)
 """Accounts by their web addresses, in clouds of Azure that the library doesn't know."""
-LOOPBACK: Final = HERE
+LOOPBACK: Final = LOCAL_NAMES
 NO_PASSWORDS: Final = "a URL with a user name or a password in it is not taken: it would be kept with the job"
 
 

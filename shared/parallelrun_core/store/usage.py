@@ -13,7 +13,7 @@ from parallelrun_core.store.scripts import script
 
 HALF_LIFE_S: Final = 86_400.0
 """Seconds after which what an owner has used counts half."""
-_KEPT: Final = 60
+_KEPT_WEEKS: Final = 60
 """Weeks that are kept."""
 
 
@@ -59,7 +59,7 @@ class UsageStore:
             amount = float(value)
             by_week[week, owner] = used._replace(slot_s=amount) if resource == "slots" else used._replace(gpu_s=amount)
         self._forget_old(fields)
-        latest_first = sorted({week for week, _ in by_week}, reverse=True)[:_KEPT]
+        latest_first = sorted({week for week, _ in by_week}, reverse=True)[:_KEPT_WEEKS]
         return [
             Week(week, owner, by_week[week, owner])
             for week in latest_first
@@ -67,7 +67,7 @@ class UsageStore:
         ]
 
     def _forget_old(self, fields: Mapping[bytes, bytes]) -> None:
-        weeks = sorted({field.split(b" ", 1)[0] for field in fields}, reverse=True)[:_KEPT]
+        weeks = sorted({field.split(b" ", 1)[0] for field in fields}, reverse=True)[:_KEPT_WEEKS]
         if old := [field for field in fields if field.split(b" ", 1)[0] not in weeks]:
             self._redis.hdel(keys.USAGE_WEEKS, *old)
 

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network
 
-HERE: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+LOCAL_NAMES: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 """The names of this machine that a user may write."""
 
 

@@ -11,7 +11,7 @@ import urllib.request
 from collections.abc import Callable
 from typing import Any
 
-from parallelrun_core.untrusted.addresses import HERE, Reach, address_in, is_literal_of, reach_of
+from parallelrun_core.untrusted.addresses import LOCAL_NAMES, Reach, address_in, is_literal_of, reach_of
 
 
 class AddressRefused(OSError):
@@ -62,7 +62,7 @@ def refusal_to_read(host: str, address: str) -> str:
     reach = reach_of(address_in(address))
     if reach is Reach.MACHINE:
         return f"{host} leads to {address}, where only machines themselves have business"
-    if reach is Reach.LOOPBACK and host.lower() not in HERE and not is_literal_of(host, reach):
+    if reach is Reach.LOOPBACK and host.lower() not in LOCAL_NAMES and not is_literal_of(host, reach):
         return f"{host} leads to {address}, which is this machine itself"
     return ""
 

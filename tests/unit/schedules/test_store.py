@@ -11,7 +11,7 @@ import pytest
 
 from parallelrun_core.errors import Conflict, CorruptLog, NotFound
 from parallelrun_core.ids import is_job_id, new_job_id
-from parallelrun_core.schedules.fires import KEPT
+from parallelrun_core.schedules.fires import KEPT_FIRES
 from parallelrun_core.schedules.policy import FireOutcome
 from parallelrun_core.schedules.records import Revision, rfc3339_of, stamp, time_of_stamp
 from parallelrun_core.schedules.store import ScheduleStore
@@ -136,7 +136,7 @@ def test_the_latest_is_told_first_and_what_was_asked_for_is_no_time_of_the_sched
 def test_only_so_much_is_remembered(store: ScheduleStore, root: Path) -> None:
     store.put("nightly", revision())
     fires = store.fires("nightly")
-    times = [MADE + number * HOUR for number in range(KEPT + KEPT // 10)]
+    times = [MADE + number * HOUR for number in range(KEPT_FIRES + KEPT_FIRES // 10)]
     for due in times:
         (root / "schedules" / "nightly" / "fires" / f"{stamp(due)}.json").write_text("{}")
         fires.note_launched(due)
@@ -144,7 +144,7 @@ def test_only_so_much_is_remembered(store: ScheduleStore, root: Path) -> None:
 
     fires.trim()
 
-    assert fires.decided() == times[-KEPT:]
+    assert fires.decided() == times[-KEPT_FIRES:]
     assert not fires.is_launched(times[0])
     assert fires.is_launched(times[-1])
 

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Final, Literal, NamedTuple, Self
 
 from parallelrun_core.storage.objects.address import address_of
-from parallelrun_core.storage.objects.trouble import Missing, StoreError, Taken, Throttled
+from parallelrun_core.storage.objects.trouble import Missing, NameTaken, StoreError, Throttled
 
 Operation = Literal["list", "head", "get", "put", "upload", "copy", "delete"]
 """What a request is for; `upload`: to begin, complete or abort one in parts. Each part is a `put`."""
@@ -26,7 +26,7 @@ BOUNDS: Final = (
 """Seconds. The first bucket has what took no longer than the first one, the last what took longer than the last."""
 OTHERS: Final = "others"
 _MOST_STORES: Final = 64
-_ANSWERS: Final = (Missing, Taken)
+_ANSWERS: Final = (Missing, NameTaken)
 """What was asked was answered."""
 
 

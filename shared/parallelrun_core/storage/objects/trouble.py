@@ -67,7 +67,7 @@ class AccessDenied(StoreError, PermissionError):
     """These credentials may not do this, or there are none."""
 
 
-class Taken(StoreError, FileExistsError):
+class NameTaken(StoreError, FileExistsError):
     """There is an object of that name."""
 
 
@@ -78,7 +78,7 @@ _BY_STATUS: Final[dict[str, type[OSError]]] = {
     "429": Throttled, "503": Throttled,
 }  # fmt: skip
 _ERRNO: Final[dict[type[OSError], int]] = {
-    Replaced: errno.ESTALE, Taken: errno.EEXIST, AccessDenied: errno.EACCES, Missing: errno.ENOENT,
+    Replaced: errno.ESTALE, NameTaken: errno.EEXIST, AccessDenied: errno.EACCES, Missing: errno.ENOENT,
 }  # fmt: skip
 _OTHERWISE: Final[dict[type[OSError], str]] = {AccessDenied: _REFUSED, Missing: _NOTHING}
 """What is said where the store says nothing."""
@@ -110,7 +110,7 @@ class in_plain_words:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         is_foreign = error is not None and not isinstance(error, StoreError | Replaced)
-        translated = _told(error, self._url) if is_foreign and error is not None else None
+        translated = _store_error(error, self._url) if is_foreign and error is not None else None
         if self._is_listed and isinstance(translated, Missing):
             translated = Missing(translated.errno, f"{translated.strerror}; {_NOT_BY_NAME}", self._url)
         if translated is not None:
@@ -120,7 +120,7 @@ class in_plain_words:
                 del translated  # or it would keep this frame, and that of whoever asked, until the next collection
 
 
-def _told(error: BaseException, url: str) -> OSError | None:
+def _store_error(error: BaseException, url: str) -> OSError | None:
     """Return what a store's error is here; None if it is none of a store."""
     from obstore.exceptions import BaseError
 
@@ -160,7 +160,7 @@ def _by_kind() -> tuple[tuple[tuple[type[BaseException], ...], type[OSError]], .
 
     return (
         ((of_store.PreconditionError, of_store.NotModifiedError), Replaced),
-        ((of_store.AlreadyExistsError,), Taken),
+        ((of_store.AlreadyExistsError,), NameTaken),
         ((of_store.PermissionDeniedError, of_store.UnauthenticatedError), AccessDenied),
         ((FileNotFoundError,), Missing),
         (
@@ -192,7 +192,7 @@ def _words(error: BaseException, otherwise: str = "") -> str:
     return f"{words[:_MAX_WORDS]} (HTTP {status[1]})" if status else words[:_MAX_WORDS]
 
 
-def taken(url: str) -> Conflict:
+def name_taken(url: str) -> Conflict:
     """The error, in the same words for every store."""
     return Conflict(
         f"{url!r} is an object that this job has not made, and existing objects are never overwritten. The rows are "

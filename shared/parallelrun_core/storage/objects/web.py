@@ -32,7 +32,7 @@ from parallelrun_core.storage.objects.trouble import (
     StoreError,
     Throttled,
 )
-from parallelrun_core.untrusted.addresses import HERE, Reach, is_literal_of
+from parallelrun_core.untrusted.addresses import LOCAL_NAMES, Reach, is_literal_of
 from parallelrun_core.untrusted.canonical import UrlParts, canonical
 from parallelrun_core.untrusted.connecting import AddressRefused, connect_checked, refusal_to_read
 
@@ -312,11 +312,11 @@ def _connected(parts: UrlParts, url: str) -> HTTPConnection:
     origin = urlsplit(f"{parts.scheme}://{parts.host}")
     host, port = str(origin.hostname), origin.port
     if parts.scheme == "http":
-        if host not in HERE and os.environ.get("AWS_ALLOW_HTTP", "").lower() not in ("1", "true"):
+        if host not in LOCAL_NAMES and os.environ.get("AWS_ALLOW_HTTP", "").lower() not in ("1", "true"):
             raise StoreError(errno.EPROTONOSUPPORT, UNENCRYPTED, url)
         return _PlainConnection(host, port or 80, timeout=_ANSWER_S)
     proxy = urllib.request.getproxies().get("https", "")
-    if not proxy or host in HERE or urllib.request.proxy_bypass(host):
+    if not proxy or host in LOCAL_NAMES or urllib.request.proxy_bypass(host):
         return _TlsConnection(host, port or 443, timeout=_ANSWER_S)
     if is_literal_of(host, Reach.MACHINE):  # of names, the proxy must know where they may lead
         raise AddressRefused(errno.EACCES, f"{host} is an address where only machines themselves have business")

@@ -80,7 +80,7 @@ class Entry(Job):
         super().restore({name: value for name, value in raw_data.items() if name in _BELIEVED})
         self.timeout, self.result_ttl, self.failure_ttl = NO_TIMEOUT, 0, REMEMBER_FAILED_S
 
-    def meant(self) -> str | None:
+    def requested_job_id(self) -> str | None:
         """The id of the job that is meant; None when the entry asks for anything but the function of its kind."""
         try:
             match json.loads(self.data):
@@ -92,7 +92,7 @@ class Entry(Job):
 
     def perform(self) -> object:
         """Run the worker's own function; what RQ would import is never resolved."""
-        job_id, run = self.meant(), type(self).run
+        job_id, run = self.requested_job_id(), type(self).run
         if job_id is None or run is None:
             raise PermissionError("this entry may not be run here")
         return run(job_id)

@@ -132,7 +132,7 @@ def _take(queue: Queue, linger_s: int, worker: str) -> Entry | None:
         while raw := redis.blmove(source, intermediate, linger_s) if linger_s else redis.lmove(source, intermediate):
             raw = cast(Any, raw)  # bytes, whatever redis-py's annotations say
             entry = _fetch(queue, raw)
-            is_ours = entry is not None and entry.meant() is not None
+            is_ours = entry is not None and entry.requested_job_id() is not None
             with redis.pipeline(transaction=False) as pipe:
                 if entry is not None and is_ours:
                     pipe.hset(entry.key, mapping={"status": JobStatus.STARTED.value, "worker_name": worker})

@@ -128,7 +128,7 @@ class _Worker(Worker):
     def execute_job(self, job: Job, queue: Queue) -> None:
         """Refuse an entry before a process is forked for it, if it asks for anything but this worker's function."""
         entry = cast(Entry, job)
-        if entry.meant() is None:
+        if entry.requested_job_id() is None:
             entry.report_refused(job.id, "it asks for what isn't done here")
             self.connection.delete(job.key)
             queue.intermediate_queue.remove(job.id)

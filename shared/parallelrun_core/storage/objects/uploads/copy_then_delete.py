@@ -10,7 +10,7 @@ from typing import Final
 from parallelrun_core.storage.objects.address import Address, address_of
 from parallelrun_core.storage.objects.clients import client_of
 from parallelrun_core.storage.objects.meters import metered
-from parallelrun_core.storage.objects.trouble import Missing, Taken, in_plain_words, taken
+from parallelrun_core.storage.objects.trouble import Missing, NameTaken, in_plain_words, name_taken
 from parallelrun_core.storage.objects.uploads.parts import requests_for
 
 _MARK: Final = ".merging-"
@@ -31,7 +31,7 @@ class ObjectBeside:
         self._beside = posixpath.join(_folder(address, job_id), secrets.token_hex(8))
         self._client = client_of(address.store)
         if self._owner_there() not in ("", job_id):
-            raise taken(url)
+            raise name_taken(url)
         self._file = obstore.open_writer(
             self._client, self._beside, buffer_size=_PART_BYTES, max_concurrency=_AT_ONCE, attributes={_OWNER: job_id}
         )
@@ -62,9 +62,9 @@ class ObjectBeside:
         """Copy it to its name. What this job itself has put there earlier is replaced, whatever its content."""
         try:
             self._copy(overwrite=False)
-        except Taken as error:
+        except NameTaken as error:
             if self._owner_there() != self._job_id:
-                raise taken(self._url) from error
+                raise name_taken(self._url) from error
             self._copy(overwrite=True)
 
     def _copy(self, *, overwrite: bool) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from parallelrun_core.storage.objects.address import Address, address_of
 from parallelrun_core.storage.objects.meters import metered
-from parallelrun_core.storage.objects.trouble import AccessDenied, Missing, StoreError, Throttled, taken
+from parallelrun_core.storage.objects.trouble import AccessDenied, Missing, StoreError, Throttled, name_taken
 from parallelrun_core.storage.objects.uploads import s3
 from parallelrun_core.storage.objects.uploads.parts import Parts
 
@@ -34,11 +34,11 @@ _COPIED_AT_ONCE: Final = 5 << 30
 _COPIED_PART: Final = 1 << 30
 
 
-class _Gone(StoreError):
+class _UploadGone(StoreError):
     """The upload is not there any more: completed, or aborted by whoever makes the output now. Try again."""
 
 
-class _There(NamedTuple):
+class _PresentObject(NamedTuple):
     """The object that has the name now."""
 
     tag: str
@@ -57,10 +57,10 @@ class MultipartObject:
     def __init__(self, url: str, address: Address, job_id: str) -> None:
         self._url, self._job_id, self._mark = url, job_id, secrets.token_hex(16)
         self._client, self._where = s3.place_of(address)
-        self._replaced = self._there()
+        self._replaced = self._present()
         """What this job has published earlier."""
         if self._replaced is not None and self._replaced.owner != job_id:
-            raise taken(url)
+            raise name_taken(url)
         with metered(url, "upload"), _in_plain_words(url):
             begun = self._client.create_multipart_upload(**self._where, Metadata={_OWNER: job_id, _UPLOAD: self._mark})
         self._upload: str = begun["UploadId"]
@@ -89,15 +89,15 @@ class MultipartObject:
         So an upload that was paused, and goes on when another one has made the output, replaces nothing.
         """
         try:
-            if self._replaced is not None and self._there() != self._replaced:  # not every store knows If-Match here
-                raise _Gone(errno.ESTALE, _CHANGED, self._url)
+            if self._replaced is not None and self._present() != self._replaced:  # not every store knows If-Match here
+                raise _UploadGone(errno.ESTALE, _CHANGED, self._url)
             self._complete({"IfMatch": self._replaced.tag} if self._replaced is not None else {"IfNoneMatch": "*"})
-        except (FileExistsError, FileNotFoundError, _Gone) as error:
-            present = self._there()
+        except (FileExistsError, FileNotFoundError, _UploadGone) as error:
+            present = self._present()
             if present is not None and present.owner != self._job_id:
-                raise taken(self._url) from error
+                raise name_taken(self._url) from error
             if present is None or present.upload != self._mark:  # else only the answer to an earlier try was lost
-                raise _Gone(errno.ESTALE, _CHANGED, self._url) from error
+                raise _UploadGone(errno.ESTALE, _CHANGED, self._url) from error
         self._is_published = True
 
     def _put(self, number: int, content: memoryview) -> str:
@@ -115,14 +115,14 @@ class MultipartObject:
                 **self._where, UploadId=self._upload, MultipartUpload={"Parts": parts}, **condition
             )
 
-    def _there(self) -> _There | None:
+    def _present(self) -> _PresentObject | None:
         try:
             with metered(self._url, "head"), _in_plain_words(self._url):
                 head = self._client.head_object(**self._where)
         except Missing:
             return None
         marks = head["Metadata"]
-        return _There(str(head["ETag"]), marks.get(_OWNER, ""), marks.get(_UPLOAD, ""))
+        return _PresentObject(str(head["ETag"]), marks.get(_OWNER, ""), marks.get(_UPLOAD, ""))
 
     def _abort(self) -> None:
         with metered(self._url, "upload"), _in_plain_words(self._url):
@@ -148,7 +148,7 @@ def abort(name: str) -> None:
     """End one of `unfinished`; whoever still writes it will fail. One that is gone is ignored."""
     url, _, upload = name.rpartition(_SEPARATOR)
     client, where = s3.place_of(address_of(url))
-    with suppress(Missing, _Gone), metered(url, "upload"), _in_plain_words(url):
+    with suppress(Missing, _UploadGone), metered(url, "upload"), _in_plain_words(url):
         client.abort_multipart_upload(**where, UploadId=upload)
 
 
@@ -194,7 +194,7 @@ def _in_plain_words(url: str) -> Iterator[None]:
         if code in _TAKEN:
             raise FileExistsError(errno.EEXIST, words, url) from error
         if code == _NO_UPLOAD:
-            raise _Gone(errno.ESTALE, words, url) from error
+            raise _UploadGone(errno.ESTALE, words, url) from error
         if code in _MISSING:
             raise Missing(errno.ENOENT, words, url) from error
         if code in _FORBIDDEN:

@@ -68,7 +68,7 @@ def _client(scheme: str) -> Any:
     if scheme not in _OF_SCHEMES:
         endpoint = endpoint_of(scheme)
         style = {"addressing_style": "path"} if endpoint else {}
-        _OF_SCHEMES[scheme] = _made(style, s3_region(), is_anonymous=is_unsigned(), endpoint_url=endpoint or None)
+        _OF_SCHEMES[scheme] = _new_client(style, s3_region(), is_anonymous=is_unsigned(), endpoint_url=endpoint or None)
     return _OF_SCHEMES[scheme]
 
 
@@ -80,10 +80,10 @@ def _client_of(datastore: S3Datastore, present: ResolvedDatastore) -> Any:
         settings["aws_session_token"] = present.credentials.session_token or None
     style = {"addressing_style": "path" if datastore.path_style else "virtual"}
     is_anonymous = datastore.anonymous or (present.credentials is None and is_unsigned())
-    return _made(style, datastore.region or s3_region(), is_anonymous=is_anonymous, **settings)
+    return _new_client(style, datastore.region or s3_region(), is_anonymous=is_anonymous, **settings)
 
 
-def _made(style: dict[str, str], region: str, *, is_anonymous: bool = False, **settings: Any) -> Any:
+def _new_client(style: dict[str, str], region: str, *, is_anonymous: bool = False, **settings: Any) -> Any:
     try:
         from botocore import UNSIGNED
         from botocore.config import Config
