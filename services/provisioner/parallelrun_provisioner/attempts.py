@@ -96,7 +96,7 @@ class LaunchAttempts:
             is_over: it has ended, or is removed now.
             is_asked: it was asked to leave, or the engine to end it.
         """
-        launch = self._known(node, launch, now)
+        launch = self._recorded_launch(node, launch, now)
         if launch is None:
             return
         if not launch.is_judged:
@@ -117,7 +117,7 @@ class LaunchAttempts:
         self._provisioning.forget(ids)
         self._accepted.difference_update(ids)
 
-    def _known(self, node: PoolNode, launch: LaunchRecord | None, now: float) -> LaunchRecord | None:
+    def _recorded_launch(self, node: PoolNode, launch: LaunchRecord | None, now: float) -> LaunchRecord | None:
         """The launch of a node, recorded anew when its agent is seen for the first time."""
         if node.life not in (NodePhase.READY, NodePhase.LEAVING) or (launch is not None and launch.has_come):
             return launch

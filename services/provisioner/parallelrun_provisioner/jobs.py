@@ -16,7 +16,7 @@ from parallelrun_provisioner.policy.demand import Need
 ShapeOf = Callable[[str, JobSpec], Shape]
 
 
-class _Asked(NamedTuple):
+class _ComputeRequest(NamedTuple):
     """The part of a job's record that never changes."""
 
     compute: str
@@ -30,7 +30,7 @@ class JobRecords:
         self._root = root
         self._registry = registry
         self._skipped = SkippedJobs(root)
-        self._known: dict[str, _Asked | None] = {}
+        self._requests: dict[str, _ComputeRequest | None] = {}
         """None: it needs no nodes of a compute."""
 
     def needs(self, shape_of: ShapeOf) -> dict[str, list[Need]]:
@@ -40,15 +40,15 @@ class JobRecords:
             shape_of: the shape of the nodes of a compute that a job needs.
         """
         active = self._registry.active_jobs()
-        self._known = {job_id: self._known[job_id] for job_id in active if job_id in self._known}
+        self._requests = {job_id: self._requests[job_id] for job_id in active if job_id in self._requests}
         self._skipped.keep_only(active)
         for job_id in active:
-            if job_id not in self._known:
+            if job_id not in self._requests:
                 self._read(job_id)
-        mine = [job_id for job_id in active if self._known.get(job_id)]
+        mine = [job_id for job_id in active if self._requests.get(job_id)]
         needs: dict[str, list[Need]] = {}
         for job_id, status in self._registry.statuses(mine).items():
-            request = self._known[job_id]
+            request = self._requests[job_id]
             if request is None or status.state.is_terminal:
                 continue
             need = Need(
@@ -66,6 +66,6 @@ class JobRecords:
         try:
             record = JobFolder(self._root, job_id).record()
             compute = "" if record.is_pipeline else str(record.spec.get("compute") or "")
-            self._known[job_id] = _Asked(compute, record.job_spec()) if compute else None
+            self._requests[job_id] = _ComputeRequest(compute, record.job_spec()) if compute else None
         except UNREADABLE as error:
             self._skipped.report(job_id, error)

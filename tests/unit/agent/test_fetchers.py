@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from parallelrun_agent.policy.fetchers import FEWEST, MOST, Fetchers
+from parallelrun_agent.policy.fetchers import MAX_FETCHERS, MIN_FETCHERS, Fetchers
 
 
 def answered(seconds: float, times: int = 32, *, among: float = 0.0) -> Fetchers:
@@ -16,17 +16,20 @@ def answered(seconds: float, times: int = 32, *, among: float = 0.0) -> Fetchers
     return fetchers
 
 
-@pytest.mark.parametrize("seconds, wanted", [(0.001, FEWEST), (0.02, FEWEST), (0.05, 40), (0.2, MOST), (5.0, MOST)])
+@pytest.mark.parametrize(
+    "seconds, wanted",
+    [(0.001, MIN_FETCHERS), (0.02, MIN_FETCHERS), (0.05, 40), (0.2, MAX_FETCHERS), (5.0, MAX_FETCHERS)],
+)
 def test_a_store_that_takes_longer_is_asked_by_more(seconds: float, wanted: int) -> None:
     assert answered(seconds).wanted == wanted
 
 
 def test_answers_that_wait_for_the_node_itself_are_not_the_stores_fault() -> None:
-    assert answered(0.2, among=0.003).wanted == FEWEST
+    assert answered(0.2, among=0.003).wanted == MIN_FETCHERS
 
 
 def test_nothing_changes_before_enough_is_known() -> None:
-    assert answered(0.2, times=31).wanted == FEWEST
+    assert answered(0.2, times=31).wanted == MIN_FETCHERS
 
 
 def test_a_store_that_became_quick_is_asked_by_few_again() -> None:
@@ -34,4 +37,4 @@ def test_a_store_that_became_quick_is_asked_by_few_again() -> None:
     for _ in range(32):
         fetchers.answered(0.002)
 
-    assert fetchers.wanted == FEWEST
+    assert fetchers.wanted == MIN_FETCHERS

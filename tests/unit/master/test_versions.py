@@ -67,10 +67,10 @@ def test_however_a_listing_is_cut_files_and_versions_stay_together(
     versions = Versions()
 
     def encode(groups: list[Page], items: int) -> bytes:
-        described = DescribedMiniBatch(0, [], [], join_groups(groups), versions.taken(groups))
+        described = DescribedMiniBatch(0, [], [], join_groups(groups), versions.take(groups))
         return encode_described(described, items)
 
-    fresh = versions.kept(without_known(versions.noted(_Listing(pages)), seen))
+    fresh = versions.keep_only(without_known(versions.noted(_Listing(pages)), seen))
     messages = [described_of(decode(each.raw)) for each in cut(fresh, mini_batch, encode) if each is not None]
 
     got = [each for message in messages for each in zip(described_paths(message), message.versions, strict=True)]
@@ -86,8 +86,8 @@ def test_a_file_that_is_listed_twice_has_its_version_twice(monkeypatch: pytest.M
     monkeypatch.setattr("parallelrun_master.planning.versions.storage_of", lambda _: Store())
     page: Page = (b"s3://b/in", [b"one", b"two"])
     versions = Versions()
-    for _ in versions.kept(versions.noted(_Listing([page, page]))):
+    for _ in versions.keep_only(versions.noted(_Listing([page, page]))):
         pass
 
-    got = versions.taken([page]) + versions.taken([page])
+    got = versions.take([page]) + versions.take([page])
     assert got == [packed(_version(page[0], name)) for name in page[1]] * 2

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from typing import Final
 
-FEWEST: Final = 16
+MIN_FETCHERS: Final = 16
 """What keeps two CPUs busy with objects of a store next to them."""
-MOST: Final = 96
+MAX_FETCHERS: Final = 96
 _QUICK_S: Final = 0.02
 """So fast an answer needs no more than the fewest."""
 _WINDOW: Final = 32
@@ -22,16 +22,16 @@ class Fetchers:
     """Used by many threads under their lock."""
 
     def __init__(self) -> None:
-        self.wanted = FEWEST
+        self.wanted = MIN_FETCHERS
         """How many there should be."""
         self._quickest_s = math.inf
-        self._seen = 0
+        self._answers = 0
 
     def answered(self, seconds: float) -> None:
         """A small object came after so long."""
         self._quickest_s = min(self._quickest_s, seconds)
-        self._seen += 1
-        if self._seen < _WINDOW:
+        self._answers += 1
+        if self._answers < _WINDOW:
             return
-        self.wanted = min(MOST, max(FEWEST, math.ceil(FEWEST * self._quickest_s / _QUICK_S)))
-        self._quickest_s, self._seen = math.inf, 0
+        self.wanted = min(MAX_FETCHERS, max(MIN_FETCHERS, math.ceil(MIN_FETCHERS * self._quickest_s / _QUICK_S)))
+        self._quickest_s, self._answers = math.inf, 0

@@ -33,7 +33,7 @@ class GpuPool:
 
     def __init__(self, devices: list[str]) -> None:
         self.devices = tuple(devices)
-        self._taken: dict[str, tuple[list[str], Fraction]] = {}
+        self._allocated: dict[str, tuple[list[str], Fraction]] = {}
         """Of each worker: its GPUs, and the part of each that it has."""
         self._load = dict.fromkeys(self.devices, Fraction(0))
 
@@ -62,12 +62,12 @@ class GpuPool:
         devices = sorted(sorted(free, key=self._load.__getitem__)[:count], key=self.devices.index)
         for device in devices:
             self._load[device] += share
-        self._taken[worker] = devices, share
+        self._allocated[worker] = devices, share
         return {VARIABLE: ",".join(devices), ORDER: os.environ.get(ORDER, BY_BUS)}
 
     def give_back(self, worker: str) -> None:
         """Free the GPUs of a worker that has ended, for the next one."""
-        devices, share = self._taken.pop(worker, ([], Fraction(0)))
+        devices, share = self._allocated.pop(worker, ([], Fraction(0)))
         for device in devices:
             self._load[device] -= share
 

@@ -35,7 +35,7 @@ _KEEP_UNUSED_S: Final = 10.0
 """One that has forked nothing yet makes room for another only after so long: its workers are about to come."""
 _PAUSE_S: Final = 10.0
 """After one has not answered in time, nothing is forked for so long: others may hang as well, and leases be lost."""
-_MOST: Final = 4
+_MOST_TEMPLATES: Final = 4
 _MOST_GIVEN_UP: Final = 256
 _LEAST_MEMORY: Final = 1 << 30
 """Bytes that must be free for one more: it needs a part of that, and the workers come first."""
@@ -163,7 +163,7 @@ class WorkerTemplates:
             if not lacked_memory:  # it is asked many times a second
                 log.info("template_not_started", script=key.entry_script, available_bytes=available)
             return
-        while len(self._running) >= _MOST:
+        while len(self._running) >= _MOST_TEMPLATES:
             unused = next((each for each, template in self._running.items() if template.may_make_room(now)), None)
             if unused is None:  # workers wait for each of them, or are about to be forked
                 return

@@ -120,7 +120,7 @@ def joined(values: list[Any]) -> Any:
     return np.concatenate(values)
 
 
-class Apart(NamedTuple):
+class IsolatedItems(NamedTuple):
     """A mini-batch whose items are run apart."""
 
     failed: list[ItemRange]
@@ -137,7 +137,7 @@ class Apart(NamedTuple):
 
 
 def loaded_apart(loader: Loader, request: bytes) -> MiniBatch:
-    """Return a mini-batch whose value is an `Apart`. A table is read at once, files are loaded part by part.
+    """Return a mini-batch whose value is an `IsolatedItems`. A table is read at once, files are loaded part by part.
 
     Args:
         request: a line of JSON with the `kind` of the delivery, the parts that are known to fail (`failed`), and how
@@ -154,7 +154,7 @@ def loaded_apart(loader: Loader, request: bytes) -> MiniBatch:
     other_rows, payload = payload[:size], payload[size:]
     items, part = _items_of(loader, plan["kind"], payload)
     failed, only = ([ItemRange(*each) for each in plan.get(name, ())] for name in ("failed", "only"))
-    return MiniBatch(Apart(failed, plan["calls"], part, only, other_rows, plan.get("kept_rows", 0)), items)
+    return MiniBatch(IsolatedItems(failed, plan["calls"], part, only, other_rows, plan.get("kept_rows", 0)), items)
 
 
 def _items_of(loader: Loader, kind: int, payload: bytes) -> tuple[int, Callable[[ItemRange], MiniBatch]]:
@@ -227,7 +227,7 @@ class ApartRun:
         good = run_apart(loaded.items, apart.failed, apart.calls, lambda part: self._call(mini_batch, apart, part))
         return joined([returned for _, returned in good]) if good else []
 
-    def _run_again(self, mini_batch: int, apart: Apart, items: int) -> object:
+    def _run_again(self, mini_batch: int, apart: IsolatedItems, items: int) -> object:
         """Run the items that have failed before; all items where the rows of the others can't be told apart."""
         from parallelrun_worker.rows.kept_rows import KeptRows, Patch, split
 
@@ -242,7 +242,7 @@ class ApartRun:
         self.patch = Patch(other_rows, only, good)
         return []
 
-    def _call(self, mini_batch: int, apart: Apart, part: ItemRange) -> Any:
+    def _call(self, mini_batch: int, apart: IsolatedItems, part: ItemRange) -> Any:
         self._tell(mini_batch, part, frames.PART_BEGUN)
         began, loaded = time.perf_counter(), None
         try:

@@ -26,7 +26,7 @@ _MISSING = object()
 _DIGEST_BYTES = 16
 
 
-class _Place(NamedTuple):
+class _LinePosition(NamedTuple):
     """The place of a line."""
 
     file: int
@@ -55,7 +55,7 @@ class Memory:
         self._written = self._synced = 0
         self._own: dict[bytes, bytes] = {}
         """Lines of this process if it has no file."""
-        self._places: dict[bytes, _Place] = {}
+        self._places: dict[bytes, _LinePosition] = {}
         self._files: list[str] = []
         self._read_up_to: dict[str, tuple[int, int]] = {}
         """Of each file, its number and the offset up to which it is known."""
@@ -133,7 +133,7 @@ class Memory:
             offset = self._written
             self._write(line)
             number, _ = self._read_up_to[self._path]
-            self._places[digest] = _Place(number, offset, len(line))
+            self._places[digest] = _LinePosition(number, offset, len(line))
             self._read_up_to[self._path] = number, self._written
             return self._written
 
@@ -203,13 +203,13 @@ class Memory:
                             break
                         key = _key_of(line)
                         if key is not None:
-                            self._places.setdefault(_digest(key), _Place(number, offset, len(line)))
+                            self._places.setdefault(_digest(key), _LinePosition(number, offset, len(line)))
                         offset += len(line)
         except OSError:  # a job that was deleted, or a file that isn't ours to read
             pass
         self._read_up_to[path] = number, offset
 
-    def _value(self, place: _Place, key: str) -> Any:
+    def _value(self, place: _LinePosition, key: str) -> Any:
         try:
             with open(self._files[place.file], "rb") as file:
                 line = json.loads(os.pread(file.fileno(), place.length, place.offset))

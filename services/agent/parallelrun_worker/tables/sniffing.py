@@ -200,7 +200,7 @@ def _by_zero_bytes(head: bytes, declared: str) -> str:
         NotText: it is full of control characters.
     """
     plain = declared if declared not in _FAMILIES else "utf-8"
-    looks = [look for name in (plain, *_WIDE) if (look := _Look.of(head, name)) is not None and look.is_text(plain)]
+    looks = [look for name in (plain, *_WIDE) if (look := _Stats.of(head, name)) is not None and look.is_text(plain)]
     with_lines = [look for look in looks if look.has_line_ends and not look.controls]
     best = max(with_lines or looks, key=lambda look: look.score, default=None)
     if best is None:
@@ -210,7 +210,7 @@ def _by_zero_bytes(head: bytes, declared: str) -> str:
     return best.name
 
 
-class _Look(NamedTuple):
+class _Stats(NamedTuple):
     """The look of some bytes in one encoding; shares are of all bytes."""
 
     name: str
@@ -231,7 +231,7 @@ class _Look(NamedTuple):
         return self.ascii_share - self.controls - self.zeros
 
     @classmethod
-    def of(cls, head: bytes, name: str) -> "_Look | None":
+    def of(cls, head: bytes, name: str) -> "_Stats | None":
         """None: the bytes are not in this encoding."""
         codec = "latin-1" if name == "cp1252" else name
         try:

@@ -42,7 +42,7 @@ class ComputeWatch:
         self._say = say
         self._clock = clock
         self._due = Every(_ASK_EVERY_S)
-        self._said = ""
+        self._message = ""
         self._since: float | None = None
         """From when on, by that clock, what a provisioner says was said while this job was there."""
         self.is_awaited = False
@@ -73,8 +73,8 @@ class ComputeWatch:
             text = f"Provisioning nodes of compute {self._spec.compute!r}{': ' if why else ''}{why}."
         else:
             text = f"The nodes of compute {self._spec.compute!r} are there."
-        if text != self._said:
-            self._said = text
+        if text != self._message:
+            self._message = text
             self._say(text)
 
     def _asked_for(self) -> int:

@@ -17,7 +17,7 @@ from parallelrun_master.policy.contradictions import Counts, StillWatch, Whereab
 from parallelrun_master.publishing.publisher import for_redis
 
 _AT_ONCE = 500
-_MOST = 5000
+_BATCH = 5000
 """How many are put up before others of them are done: Redis shall hold no more than a window of messages."""
 _FEW = 1000
 
@@ -84,7 +84,7 @@ class Watchdog:
         """Put up the first of what is left. What Redis doesn't take now is noticed again, if it has to be."""
         queue, last_seen = self._job.queue, self._job.ledger.last_seen
         decided = self._job.ledger.decided
-        some, self._rest = [each for each in self._rest[:_MOST] if each not in decided], self._rest[_MOST:]
+        some, self._rest = [each for each in self._rest[:_BATCH] if each not in decided], self._rest[_BATCH:]
         on_redis, _, _ = queue.whereabouts()
         messages = dict(self._messages([each for each in some if each not in on_redis]))
         for first in range(0, len(some), _AT_ONCE):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from parallelrun_core.store.registry import Registry
 
 _EVERY_S: Final = 1.0
-_MOST: Final = 100
+_MOST_DELIVERIES: Final = 100
 _LONGEST_S: Final = 300.0
 _OURS: Final = "PARALLELRUN_"
 
@@ -56,7 +56,7 @@ class Watch:
         self._due = {name: self._due[name] for name in names if name in self._due}
         due = [name for name in names if self._due.get(name, 0.0) <= now]
         if due:
-            self._start(sorted(due, key=self._place_of)[:_MOST], now)
+            self._start(sorted(due, key=self._place_of)[:_MOST_DELIVERIES], now)
 
     def _place_of(self, name: str) -> tuple[float, str, int]:
         """Return the order of an entry: those that were never tried first, then those that are due for longest; of one

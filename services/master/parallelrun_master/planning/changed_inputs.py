@@ -22,7 +22,7 @@ from parallelrun_core.untrusted.sanitize import visible
 from parallelrun_core.wire.message import FileVersion, decode, files_of, listed_versions
 from parallelrun_master.planning.sources import Sources, paths_in
 
-_MOST = 10
+_MOST_CHANGES = 10
 _MOST_ASKED_OF_STORE = 2000
 """Of the files that a store is asked for, each with a request: whoever reads one asks for exactly its version, too."""
 _MOST_NAMED: Final = 5
@@ -59,7 +59,7 @@ def changed_inputs(folder: Path, decided: Decided) -> list[str]:
         versions = chain(listed, repeat(None))
         for path, version in zip(files_of(message), versions):  # noqa: B905 - endless, where there are none
             change = _change(_whole(folder, path), written[entry.term], version)
-            if change and len(changes) < _MOST:
+            if change and len(changes) < _MOST_CHANGES:
                 changes.append(f"{os.fsdecode(path)} {change}")
             elif change:
                 more += 1

@@ -91,7 +91,7 @@ class Sizes(Protocol):
         ...
 
 
-class Found:
+class UncutFiles:
     """Files that are listed, and in no mini-batch yet."""
 
     def __init__(self) -> None:
@@ -129,7 +129,7 @@ def cut_in_sizes(
     Args:
         is_last: no other input follows.
     """
-    listing, backlog, has_more = iter(pages), Found(), True
+    listing, backlog, has_more = iter(pages), UncutFiles(), True
     while has_more or backlog.count:
         size = sizes.next(backlog.count, has_more=has_more, is_last=is_last)
         if size:

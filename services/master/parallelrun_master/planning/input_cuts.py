@@ -180,7 +180,7 @@ class InputCuts:
             fresh = without_known(pages, self._known.files) if self._known.files else pages
             is_described = plan.is_copied or versions is not None
             encode = _encoder(number, versions) if is_described else encode_files
-            fresh = versions.kept(fresh) if versions is not None else fresh
+            fresh = versions.keep_only(fresh) if versions is not None else fresh
             if self._chosen_sizes is not None:
                 yield from cut_in_sizes(fresh, self._chosen_sizes, encode, is_last=is_last)
             else:
@@ -191,7 +191,7 @@ class InputCuts:
     ) -> Iterator[Cut | None]:
         cut_pieces = self._known.pieces
         cutter = TableCutter(plan, self._spec.size, self._rule, versions, warn=self._warn)
-        pages = versions.kept(pages) if versions is not None else pages
+        pages = versions.keep_only(pages) if versions is not None else pages
         if plan.is_indivisible:
             pieces = cutter.whole(paths_in(pages))
             if pieces and not cut_pieces[number, pieces[0].path, 0]:
@@ -217,7 +217,7 @@ class InputCuts:
         """A mini-batch for each group of rows, once they are grouped."""
         cutter = TableCutter(plan, MiniBatchSize.parse(PIECE_BYTES), self._rule, versions, warn=self._warn)
         shuffle = Shuffle(self._folder, number, plan, self._term, self._on_progress, rule=self._rule)
-        paths = paths_in(versions.kept(pages) if versions is not None else pages)
+        paths = paths_in(versions.keep_only(pages) if versions is not None else pages)
         yield from shuffle.run(cutter.pieces(paths), lambda: self._sizes(plan))
         for warning in warnings_of(self._folder, number):
             self._warn(warning)
@@ -232,14 +232,14 @@ class InputCuts:
         """The sizes of an input's files, those in stores as they are listed."""
         versions = Versions() if plan.is_staged else None
         pages = iter(Sources(plan, self._rule, versions))
-        for path in paths_in(versions.kept(pages) if versions is not None else pages):
+        for path in paths_in(versions.keep_only(pages) if versions is not None else pages):
             yield (versions.taken_of(path) if versions is not None else storage_of(path).version(path)).size_bytes
 
     def _keyed(
         self, number: int, plan: InputPlan, pages: Iterator[Page], versions: Versions | None
     ) -> Iterator[Cut | None]:
         cutter = TableCutter(plan, self._spec.size, self._rule, versions, warn=self._warn) if plan.is_table else None
-        for keyed in by_keys(versions.kept(pages) if versions is not None else pages, values_of(plan)):
+        for keyed in by_keys(versions.keep_only(pages) if versions is not None else pages, values_of(plan)):
             if keyed is None:
                 yield None
                 continue
@@ -254,7 +254,7 @@ class InputCuts:
                 items = sum(len(names) for _, names in groups)
                 if None in values:
                     self._warn(unfit_warning(plan, os.path.join(groups[0][0], groups[0][1][0]), items))
-                group_versions = versions.taken(groups) if versions is not None else []
+                group_versions = versions.take(groups) if versions is not None else []
                 described = DescribedMiniBatch(number, list(values), [], join_groups(groups), group_versions)
                 yield Cut(encode_described(described, items), items)
 
@@ -265,7 +265,7 @@ def _is_elsewhere(plan: InputPlan) -> bool:
 
 def _encoder(number: int, versions: Versions | None) -> Encode:
     def encode(groups: list[Page], items: int) -> bytes:
-        group_versions = versions.taken(groups) if versions is not None else []
+        group_versions = versions.take(groups) if versions is not None else []
         return encode_described(DescribedMiniBatch(number, [], [], join_groups(groups), group_versions), items)
 
     return encode

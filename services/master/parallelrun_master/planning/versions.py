@@ -30,7 +30,7 @@ class Versions:
             self._page = dict(zip(names, map(packed, versions), strict=True)) if versions is not None else {}
             yield folder, names
 
-    def kept(self, pages: Iterable[Page]) -> Iterator[Page]:
+    def keep_only(self, pages: Iterable[Page]) -> Iterator[Page]:
         """Return what is left of those pages: only these versions are kept."""
         for folder, names in pages:
             page = self._page
@@ -39,7 +39,7 @@ class Versions:
                 self._waiting.setdefault(folder, {}).update(still_needed)
             yield folder, names
 
-    def taken(self, groups: Iterable[Page]) -> list[FileVersion]:
+    def take(self, groups: Iterable[Page]) -> list[FileVersion]:
         """Return the versions of the files of one mini-batch, in their order; they are not kept any longer.
 
         Raises:

@@ -19,7 +19,7 @@ from parallelrun_core.wire.outcome import Outcome
 from parallelrun_core.wire.progress import Progress
 from parallelrun_master.policy.error_groups import ErrorGroups, with_cause
 
-_MOST: Final = 20_000
+_MOST_CAUSES: Final = 20_000
 """Failed mini-batches after which nothing is looked at any more."""
 _GO_ON = "to run all of it nevertheless, set fail_fast: false"
 
@@ -68,7 +68,7 @@ class FailFast:
             if cause not in self._words:
                 category, place = outcome.failure.category, short_place(outcome.failure.traceback)
                 self._words[cause] = in_words(category, exception_of(outcome.failure), place)
-        self._is_over = len(self._causes) > _MOST
+        self._is_over = len(self._causes) > _MOST_CAUSES
 
     def probes(self, scheduled: int, workers: int) -> tuple[int, ...]:
         """Return the mini-batches to run out of order now: once, when half of the failures are there.

@@ -20,16 +20,16 @@ class Refusals:
         self.count = 0
         """How many there were."""
         self._mended = 0
-        self._said = 0
+        self._logged = 0
         self._pause_s = FIRST_PAUSE_S
         self._mend_at = 0.0
 
     def note(self) -> bool:
         """Count a refused entry; returns whether it is to be logged: the 1st, 2nd, 4th, 8th… are."""
         self.count += 1
-        if self.count < 2 * self._said:
+        if self.count < 2 * self._logged:
             return False
-        self._said = self.count
+        self._logged = self.count
         return True
 
     def are_to_be_mended(self, now: float) -> bool:

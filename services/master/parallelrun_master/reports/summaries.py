@@ -21,7 +21,7 @@ _COLUMNS = {
 """Column → field of `Sums`; the number of each status follows, and then `_OF_READING`."""
 _READ_MB = "Read (MB)"
 _OF_READING = (_READ_MB, "Seconds per Item")
-_READ = (
+_READ_COLUMNS = (
     "Status", "Process", "Total", "Succeeded", "Elapsed Seconds", "Process Seconds", "Run Method Seconds",
 )  # fmt: skip
 _MB = 1 << 20
@@ -119,7 +119,7 @@ class Summaries:
         with suppress(OSError, ValueError), report.open(newline="", errors="replace") as file:
             rows = csv.reader(_first_bytes(file, size))
             header = next(rows, [])  # a release before this one may have begun it
-            cells = cells_of(header, *_READ, *([_READ_MB] if _READ_MB in header else []))
+            cells = cells_of(header, *_READ_COLUMNS, *([_READ_MB] if _READ_MB in header else []))
             for number, row in enumerate(rows):
                 with suppress(ValueError, IndexError):  # a phase of a worker, or a line that the disk has cut
                     self._count(*cells(row))
