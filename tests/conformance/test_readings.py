@@ -11,6 +11,7 @@ import yaml
 from parallelrun.job_file.reading import read_job_file
 from parallelrun_core.azure.environment import read_environment
 from parallelrun_core.azure.findings import DocumentLocation, Findings
+from parallelrun_core.errors import InvalidInput
 from parallelrun_core.intake.reading import read_job
 from parallelrun_core.spec.expressions import UNIQUE_NAME
 from parallelrun_core.spec.fields import ValueInput
@@ -277,6 +278,12 @@ def test_a_literal_becomes_what_it_is_declared_to_be(folder: Path, kind: str, de
 def test_a_component_that_stands_alone_may_have_plain_literals(folder: Path) -> None:
     spec = spec_of(COMPONENT, folder, **{"inputs.files.path": "./data", "inputs.limit": 5})
     assert spec.argv() == ["--limit", "5"]
+    job = COMPONENT | {"$schema": "https://azuremlschemas.azureedge.net/latest/parallelJob.schema.json"}
+    values = {"inputs.files.path": "./data", "inputs.limit": "string", "experiment_name": "nightly"}
+    assert spec_of(job, folder, **values).argv() == ["--limit", "string"]
+    with pytest.raises(InvalidInput, match="not 'many'") as refused:
+        spec_of(COMPONENT, folder, **{"inputs.files.path": "./data", "inputs.limit": "many"})
+    assert refused.value.problems[0].hint == "if it is a value: limit: {type: string, value: many}"
 
 
 @pytest.mark.parametrize("document", [PIPELINE, CONFIG])

@@ -92,8 +92,9 @@ def declarations(raw: Mapping[str, Any], location: DocumentLocation, findings: F
     """The inputs that a component declares."""
     declared = {}
     for name, value in unique_entries(raw, location, findings).items():
-        document = {"type": value} if isinstance(value, str) else value
-        declaration = findings.validate(GivenInput, document, location.at(name))
+        is_text = isinstance(value, str)
+        hints = {"type": f"if it is a value: {name}: {{type: string, value: {value}}}"} if is_text else {}
+        declaration = findings.validate(GivenInput, {"type": value} if is_text else value, location.at(name), hints)
         if declaration is not None:
             declared[name] = declaration
     return declared

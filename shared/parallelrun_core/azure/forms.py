@@ -38,10 +38,10 @@ def with_its_type(document: Mapping[Any, Any]) -> Mapping[Any, Any]:
     return {**document, "type": "command"} if "command" in document and named else document
 
 
-def is_command_job(document: Mapping[Any, Any]) -> bool:
-    """Return whether a document of type command says that it is a job, and no component."""
+def is_job_by_itself(document: Mapping[Any, Any]) -> bool:
+    """Return whether a document of type command or parallel says that it is a job, and no component."""
     schema = str(document.get("$schema", "")).lower()
-    return schema.endswith("commandjob.schema.json")
+    return schema.endswith(("commandjob.schema.json", "paralleljob.schema.json"))
 
 
 def is_v2(document: Mapping[Any, Any]) -> bool:

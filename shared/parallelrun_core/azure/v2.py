@@ -13,7 +13,7 @@ from parallelrun_core.azure import bindings, output_bindings
 from parallelrun_core.azure.components import open_component
 from parallelrun_core.azure.draft import Draft
 from parallelrun_core.azure.findings import DocumentLocation, Findings, as_mapping
-from parallelrun_core.azure.forms import is_command_job
+from parallelrun_core.azure.forms import is_job_by_itself
 from parallelrun_core.azure.pipelines.draft import PipelineDraft
 from parallelrun_core.azure.pipelines.header import read_header
 from parallelrun_core.azure.pipelines.reader import read_pipeline
@@ -87,7 +87,7 @@ def _read_by_itself(
         reader.read(document, location)
         return reader.draft
     declared = as_mapping(document.get("inputs"), location.at("inputs"), findings)
-    is_job = is_command_job(document)
+    is_job = is_job_by_itself(document)
     plain = {name: value for name, value in declared.items() if _is_plain(value, reader.kind, is_job=is_job)}
     values = {name: value for name, value in declared.items() if isinstance(value, dict) and _is_given(value)}
     component = {**document, "inputs": declared | {name: {} for name in plain}}
@@ -96,9 +96,8 @@ def _read_by_itself(
 
 
 def _is_plain(declared: object, kind: str, *, is_job: bool) -> bool:
-    """Return whether it is a value by itself. Of a component, a string is the type of an input; of a command job, a
-    value."""
-    is_word = isinstance(declared, str) and kind == CommandReader.kind and (is_job or declared not in TYPES)
+    """Return whether it is a value by itself. Of a component, a string is the type of an input; of a job, a value."""
+    is_word = isinstance(declared, str) and (is_job or (kind == CommandReader.kind and declared not in TYPES))
     return is_word or isinstance(declared, bool | int | float)
 
 

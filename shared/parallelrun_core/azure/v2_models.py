@@ -67,8 +67,9 @@ class Identity(DocumentPart):
 
 
 class V2Parallel(LabelledJob):
-    """The fields that a step and a component share."""
+    """The fields that a job by itself, a step and a component share."""
 
+    experiment_name: Label = None
     input_data: Any = None
     mini_batch_size: StrictStr | None = None
     partition_keys: list[StrictStr] | None = None
