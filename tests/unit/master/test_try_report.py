@@ -104,7 +104,7 @@ def test_a_report_that_an_earlier_release_began_goes_on(tmp_path: Path) -> None:
         "Succeeded": "4", "Elapsed Seconds": "2.0", "Process Seconds": "", "Run Method Seconds": "1.5",
     }  # fmt: skip
     (tmp_path / CSV).write_text(",".join(old) + "\n" + ",".join(old.values()) + "\n")
-    sums = Summaries(tmp_path)
+    sums = Summaries(tmp_path, least_tries=0)
     made = TryReport(tmp_path, Mask({}), sums)
     made.add([a_try(2, items=5, rows=5, node="n", process="p")], {})
     made.close()
@@ -119,13 +119,14 @@ def test_a_report_that_an_earlier_release_began_goes_on(tmp_path: Path) -> None:
 
 def test_a_try_that_no_worker_had_counts_for_its_node(tmp_path: Path) -> None:
     """Its files were not there in time; the node is as alive as any."""
-    sums = Summaries(tmp_path)
+    sums = Summaries(tmp_path, least_tries=0)
     made = TryReport(tmp_path, Mask({}), sums)
     failure = Failure("LOAD_TIMEOUT", "its files were not on this node yet")
     made.add([a_try(1, status="retry", failure=failure, node="n", process="", load_s=6.0)], {})
     made.close()
     sums.write()
-    for of_processes in (sums, Summaries(tmp_path)):  # as its leader counts it, and as the next one reads it
+    # As its leader counts it, and as the next one reads it.
+    for of_processes in (sums, Summaries(tmp_path, least_tries=0)):
         of_processes.read_later(tmp_path / CSV, (tmp_path / CSV).stat().st_size if of_processes is not sums else 0)
         while of_processes.step():
             pass
@@ -136,7 +137,7 @@ def test_a_try_that_no_worker_had_counts_for_its_node(tmp_path: Path) -> None:
 
 def test_sums_of_what_nobody_knows_are_empty(tmp_path: Path) -> None:
     def sums_of(*tries: Outcome) -> list[str]:
-        sums = Summaries(tmp_path)
+        sums = Summaries(tmp_path, least_tries=0)
         made = TryReport(tmp_path, Mask({}), sums)
         made.add(tries, {})
         made.close()
@@ -242,7 +243,7 @@ def test_a_report_that_is_full_says_so(tmp_path: Path) -> None:
 
 def test_summaries_go_on_from_what_an_earlier_leader_has_reported(tmp_path: Path) -> None:
     for turn in range(2):
-        sums = Summaries(tmp_path)
+        sums = Summaries(tmp_path, least_tries=8)
         made = TryReport(tmp_path, Mask({}), sums)
         for number in range(3):
             node, use = f"n{number % 2}", Use(1 << 20, 3 << 20)
@@ -262,6 +263,13 @@ def test_summaries_go_on_from_what_an_earlier_leader_has_reported(tmp_path: Path
     assert (nodes["n1"]["Read (MB)"], nodes["n1"]["Seconds per Item"]) == ("6.000000", "0.187500")
     processes = rows_of(tmp_path, "sys/job_report/process_summary.csv")
     assert [row["Process"] for row in processes] == ["n0/process001", "n1/process001"]
+    for name, elapsed_s, least in ("short", 0.5, 10), ("long", 5.0, 2):
+        sums, has_sums = Summaries(tmp_path / name), []
+        for _ in range(least):
+            sums.add("n/p", "RUN_DONE", items=1, succeeded=1, elapsed_s=elapsed_s, process_s=0.0, run_s=0.0)
+            sums.write()
+            has_sums.append((tmp_path / name).exists())
+        assert has_sums == [False] * (least - 1) + [True], "a few short tries are seen at a glance"
 
 
 def test_a_report_that_cannot_be_written_fails_nothing(tmp_path: Path) -> None:

@@ -27,6 +27,8 @@ _READ_COLUMNS = (
 _MB = 1 << 20
 _UNKNOWN = -1
 _MAX_PROCESSES = 100_000
+_LEAST_TRIES = 10
+_LEAST_S = 10.0
 _OTHERS = "(others)/(others)"
 
 
@@ -68,10 +70,15 @@ class Sums:
 
 
 class Summaries:
-    """Sums by process and by node. Counts of tries: a mini-batch that failed twice was tried twice."""
+    """Sums by process and by node. Counts of tries: a mini-batch that failed twice was tried twice.
 
-    def __init__(self, logs: Path) -> None:
+    Args:
+        least_tries: fewer tries are summed up only if they took ten seconds or more.
+    """
+
+    def __init__(self, logs: Path, *, least_tries: int = _LEAST_TRIES) -> None:
         self._folder = Logs(logs).job_report
+        self._least_tries = least_tries
         self._sums: dict[str, Sums] = {}
         self._has_changed = False
         self._later: Iterator[None] = iter(())
@@ -140,8 +147,8 @@ class Summaries:
     # Files
 
     def write(self) -> None:
-        """Bring both files up to date."""
-        if not self._has_changed:
+        """Bring both files up to date, if they tell more than a look at the tries."""
+        if not self._has_changed or self._is_short():
             return
         self._has_changed = False
         nodes: dict[str, Sums] = {}
@@ -150,6 +157,11 @@ class Summaries:
             nodes.setdefault(node, Sums()).add(sums)
         replace_text(self._folder / "process_summary.csv", _table("Process", self._sums))
         replace_text(self._folder / "node_summary.csv", _table("Node", nodes))
+
+    def _is_short(self) -> bool:
+        sums = self._sums.values()
+        is_slow = sum(each.elapsed_s for each in sums) >= _LEAST_S
+        return not is_slow and sum(each.tries for each in sums) < self._least_tries
 
 
 def _table(first: str, sums: dict[str, Sums]) -> str:
