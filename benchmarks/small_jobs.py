@@ -76,7 +76,8 @@ def _burst(jobs: Jobs, folder: Path, count: int) -> tuple[Figures, list[str]]:
     wall_s = time.perf_counter() - began
     jobs.settle()
     used = {name: seconds - before[name] for name, seconds in jobs.cpu_by().items()}
-    sessions = sum(len(list(JobFolder(jobs.cluster.layout.root, job_id).journals.iterdir())) for job_id in job_ids)
+    parts = (part for job_id in job_ids for part in JobFolder(jobs.cluster.layout.root, job_id).parts.iterdir())
+    sessions = len({(part.parent, part.stem) for part in parts})
     figures = {
         "jobs_per_s": count / wall_s,
         "accepted_per_s": count / accepted_s,

@@ -32,6 +32,7 @@ from parallelrun_core.store.rq.wake import ask_for_leader, waiting_for_leader
 from parallelrun_core.store.rq.workers import RqWorkers
 from parallelrun_core.wire.leasing import longest_ms
 from parallelrun_master.destinations import deliveries
+from parallelrun_master.leader.leftovers import wait_for_removals
 from parallelrun_master.leader_process import lead, warm_up
 from parallelrun_master.settings import MasterSettings
 from parallelrun_master.sweeping import Sweeping
@@ -190,13 +191,18 @@ def _run(settings: MasterSettings, secrets: SecretSource) -> None:
     warm_up()
     wait_for_fit_redis(settings)
     stop, storage = StopSignal(), StorageTotals()
+
+    def end_process() -> None:
+        wait_for_removals()
+        secrets.close()
+
     workers = RqWorkers(
         settings.redis_login,
         LEAD,
         storage.handed_over(partial(lead, settings)),
         settings.leaders,
         listen_s=settings.leader_seconds,
-        at_end=secrets.close,
+        at_end=end_process,
     )
     telemetry.logger().info(
         "started", leaders=settings.leaders, redis=without_password(settings.redis_url), root=str(settings.root)

@@ -225,16 +225,9 @@ class _Copy:
                 path = Path(current, name)
                 if not path.is_symlink() and not any(path.iterdir()) and not self._is_there(path):
                     path.rmdir()
-        self._make_folders()
 
     def _is_there(self, folder: Path) -> bool:
         return (self._root / folder.relative_to(self._target)).is_dir()
-
-    def _make_folders(self) -> None:
-        """Make the folders of jobs that are empty, too: a job has them from its beginning."""
-        for job_id in job_ids(self._target):
-            for name in ("parts", "journals", "outputs", "logs"):
-                (jobs_of(self._target) / job_id / name).mkdir(exist_ok=True)
 
 
 def _files_of(path: Path) -> Iterator[Path]:

@@ -23,6 +23,7 @@ from parallelrun_core.wire.states import JobState
 from parallelrun_master.leader import finishing
 from parallelrun_master.leader import leader as leading
 from parallelrun_master.leader.finishing import Finishing
+from parallelrun_master.leader.leftovers import wait_for_removals
 from parallelrun_master.policy import concatenation
 from tests.integration.queue.job_on_redis import decided
 
@@ -49,8 +50,12 @@ def test_who_takes_over_once_the_end_is_recorded_waits_for_agents_and_cleans_up(
     agent.lease(0)
     timer = threading.Timer(0.5, lambda: agent.queue.turn("leave", decided(()), 0))
     timer.start()
+    job.folder.journals.mkdir()
+    (job.folder.journals / "session").touch()
     job.leader().run()
     timer.join()
+    wait_for_removals()
+    assert not job.folder.journals.exists()
     assert job.on_redis.registry.active_jobs() == []
     assert job.on_redis.registry.state(job.on_redis.job_id) is ended
 
@@ -71,6 +76,7 @@ def test_a_leader_that_wakes_when_its_job_was_reopened_leaves_that_alone(
     on_redis, folder = job.on_redis, job.folder
     whole, calls, after = getattr(*step), 0, dict[bytes, Any]()
     output = Path(folder.output_file(folder.record().job_spec()))
+    journal = folder.journals / "session"
     merging = output.with_name(f".merging-{on_redis.job_id}-0123456789abcdef")
 
     def another_ends_it() -> None:
@@ -79,6 +85,8 @@ def test_a_leader_that_wakes_when_its_job_was_reopened_leaves_that_alone(
         folder.reopen(Reopening(generation=1, at=1.0, retry_failed=True))
         on_redis.reopen_retired()
         on_redis.publish(3)
+        folder.layout.make_folders()
+        journal.touch()
         merging.touch()
         after.update(on_redis.everything())
 
@@ -95,9 +103,11 @@ def test_a_leader_that_wakes_when_its_job_was_reopened_leaves_that_alone(
 
     monkeypatch.setattr(*step, sleeps)
     job.leader().run()
+    wait_for_removals()
     assert after, "nobody has slept"
     assert folder.result() is None, "its end was recorded as that of another generation"
     assert merging.exists()
+    assert journal.exists()
     assert on_redis.registry.active_jobs() == [on_redis.job_id]
     assert on_redis.everything() == after
 

@@ -18,6 +18,7 @@ from typing import Final, Generic, TypeVar
 import msgspec
 
 from parallelrun_core.folder.record_log import RecordWriter
+from parallelrun_core.layout import PRIVATE_FOLDER
 from parallelrun_core.service import failpoints
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.wire.outcome import Outcome, encode, encode_list
@@ -112,6 +113,7 @@ class Committer:
     def _open_journal(self) -> RecordWriter:
         """The session's journal; another one after a failed write."""
         self._prepare()
+        self._journal_path.parent.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)  # that of an earlier generation may go late
         self._journals += 1
         name = self._journal_path.name
         return RecordWriter(self._journal_path.with_name(name if self._journals == 1 else f"{name}.{self._journals}"))

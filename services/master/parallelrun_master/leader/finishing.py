@@ -14,6 +14,7 @@ from parallelrun_core.folder.decided import Decided
 from parallelrun_core.folder.manifest import last_closing
 from parallelrun_core.folder.metrics import last_values
 from parallelrun_core.folder.records import JobResult
+from parallelrun_core.layout import listed
 from parallelrun_core.service import failpoints
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.retry_policy import MiniBatchRetryPolicy
@@ -166,6 +167,7 @@ class Finishing:
         target = job.folder.output_file(job.spec)
         leftovers = JobLeftovers(target, job.job_id, lambda: self._leadership.tick(time.monotonic()), job.log)
         leftovers.find()
+        journals = listed(job.folder.journals)
         self._leadership.renew()  # so these are of this generation, even if the leader has slept for long
         self._show_end(result.state)
         text = msgspec.json.encode(result.progress)
@@ -182,7 +184,7 @@ class Finishing:
             discard(job.folder.path)
         job.registry.retire(job.job_id, term=job.queue.term)
         if have_all_left:  # not before: the next term would still need the keys
-            remove_what_sessions_needed(job.folder.layout)
+            remove_what_sessions_needed(job.folder.layout, journals)
         job.log.info("job_ended", state=result.state)
 
     def _end_tracked_run(self, state: JobState) -> None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _PATIENCE_S: Final = 20.0
 _STEP_S: Final = 0.1
+_REMOVAL: Final = "removal"
+"""The name of the threads that remove what sessions needed."""
 
 
 class JobLeftovers:
@@ -69,9 +71,29 @@ class JobLeftovers:
             return ()
 
 
-def remove_what_sessions_needed(layout: Layout) -> None:
-    """Remove the keys of a job's sessions, all of which have left, and the folders for what scripts print and write, if
-    nothing is in them. What can't be removed stays, and does no harm."""
+def remove_what_sessions_needed(layout: Layout, journals: Sequence[str]) -> None:
+    """Begin to remove these journals of a job's sessions, all of which have left, their keys, and the folders for what
+    scripts print and write, if nothing is in them. What can't be removed stays, and does no harm. To be waited for by
+    `wait_for_removals` at the end of the process.
+
+    The leader goes on with its next job meanwhile: where a disk is told of each block that is free (ext4 without a
+    journal, `discard`), that takes 10 ms under load, a quarter of it for the journals.
+    """
+    threading.Thread(target=_remove, args=(layout, journals), name=_REMOVAL, daemon=True).start()
+
+
+def wait_for_removals() -> None:
+    """Wait until all that this process has begun to remove is gone."""
+    for thread in threading.enumerate():
+        if thread.name == _REMOVAL:
+            thread.join()
+
+
+def _remove(layout: Layout, journals: Sequence[str]) -> None:
+    with suppress(OSError):
+        for name in journals:
+            (layout.journals / name).unlink()
+        layout.journals.rmdir()
     shutil.rmtree(layout.keys, ignore_errors=True)
     with suppress(OSError):
         user = Logs(layout.logs).user
