@@ -119,6 +119,7 @@ def _found(folder: Path, where: str) -> tuple[SampleData, str]:
     """
     from parallelrun.errors import InvalidInput
     from parallelrun_core.checks.data_preview import preview
+    from parallelrun_core.mltable.partition_format import format_of_paths
 
     _from(folder, where)
     (input_preview,) = preview(spec_for(where), 1, guesses=True)
@@ -126,11 +127,12 @@ def _found(folder: Path, where: str) -> tuple[SampleData, str]:
         raise InvalidInput.at("--data", input_preview.errors[0], f"look at it with: parallelrun data preview {where}")
     for text in (*input_preview.warnings, *input_preview.errors):
         say(f"note: {text}")
-    return (
-        (SampleData.TABLE, in_one_line(input_preview.read))
-        if input_preview.read is not None
-        else (SampleData.FILES, "")
-    )
+    if input_preview.read is None:
+        return SampleData.FILES, ""
+    names = [column.name for column in input_preview.columns]
+    by_path = format_of_paths(input_preview.first_files, input_preview.path, names)
+    steps = [input_preview.read, *([{"extract_columns_from_partition_format": by_path}] if by_path else [])]
+    return SampleData.TABLE, "\n      - ".join(map(in_one_line, steps))
 
 
 def _asked(data: SampleData | None, where: str | None, result: Result | None) -> tuple[SampleData, str, Result]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection, Iterable
+from itertools import dropwhile
 from typing import Final, NamedTuple
 
 import msgspec
@@ -96,11 +98,21 @@ def _placeholder(name: str, date: str | None) -> _Part:
     return _Part(f"({pattern}{re.escape(date[at:])})", name, directives + date[at:])
 
 
-def format_of_path(path: str, root: str) -> str:
-    """Return the format that makes a column of each folder `name=value` of a path; empty: it has none."""
-    folders = path.removeprefix(root).lstrip("/").split("/")[:-1]
-    parts = [f"{found[1]}={{{found[1]}}}" if (found := _NAMED.match(folder)) else "*" for folder in folders]
-    return "/".join([*parts, "*"]) if any(part != "*" for part in parts) else ""
+def format_of_paths(paths: Iterable[str], root: str, columns: Collection[str] = ()) -> str:
+    """Return the format that makes a column of each folder `name=value` of the paths of files below `root`; empty: they
+    have no such folders, or not the same ones.
+
+    Args:
+        columns: names that need no column.
+    """
+    formats = {_format_of_path(path.removeprefix(root).lstrip("/"), columns) for path in paths}
+    return formats.pop() if len(formats) == 1 else ""
+
+
+def _format_of_path(path: str, columns: Collection[str]) -> str:
+    found = [_NAMED.match(folder) for folder in path.split("/")[:-1]]
+    parts = [f"{name[1]}={{{name[1]}}}" if name and name[1] not in columns else "*" for name in found]
+    return "/".join([*dropwhile("*".__eq__, parts), "*"]) if set(parts) - {"*"} else ""
 
 
 def match_partition(pattern: re.Pattern[str], starts_above: bool, path: bytes, root: bytes) -> list[str] | None:

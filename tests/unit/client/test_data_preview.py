@@ -160,6 +160,19 @@ def test_init_with_a_place_writes_the_options_that_it_found(tmp_path: Path, data
     assert given.transformations == ({"read_delimited": {**own, "delimiter": ";", "support_multi_line": True}},)
 
 
+def test_init_and_preview_find_values_in_names_of_folders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for place in ("region=eu/year=2023", "region=a%20b/year=2024"):
+        (tmp_path / "data" / place).mkdir(parents=True)
+        (tmp_path / "data" / place / "x.csv").write_text("id,year\n1,2\n")
+    assert main(["init", str(tmp_path / "job"), "--data", str(tmp_path / "data")]) == ExitCode.OK
+    assert "this step makes columns of them: extract_columns_from_partition_format: 'region={region}/*/*'" in (
+        capsys.readouterr().err
+    )
+    (found,) = shown(capsys, str(tmp_path / "job" / "job.yml"))
+    assert [(row["region"], row["year"]) for row in found["rows"]] == [("'a%20b'", "2"), ("'eu'", "2")]
+    assert found["warnings"] == []
+
+
 def test_doctor_says_what_the_columns_are_and_warns(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor_job, "_READ_S", 200.0)
     job = data.parent / "job.yml"

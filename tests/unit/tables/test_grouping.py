@@ -299,6 +299,8 @@ def test_what_rows_cannot_be_grouped_by_is_told() -> None:
     folder = folder_with({"t": '{"a": [1], "b": 1}\n'})
     with pytest.raises(ValueError, match=r"no column 'c' to group by; the table has a, b"):
         Grouped(folder, ["read_json_lines"], ["c"])
+    with pytest.raises(ValueError, match=r"has a; its path has it: .*: 'region=\{region\}/y=\{y\}/\*'$"):
+        Grouped(folder_with({"d/region=eu/y=1/t": '{"a": 1}\n'}), ["read_json_lines"], ["region"])
     with pytest.raises(ValueError, match=r"'a' holds lists or objects"):
         Grouped(folder, ["read_json_lines"], ["a"])
 

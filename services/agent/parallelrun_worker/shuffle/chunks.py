@@ -1,5 +1,6 @@
 """A chunk of a table for the shuffle: the records that the table's steps leave, and their keys."""
 
+import re
 from functools import partial
 from typing import Any
 
@@ -86,7 +87,7 @@ class ChunkReader:
         if name not in frame.columns:
             if not self._has_rows:
                 columns = ", ".join(map(str, frame.columns))
-                raise ValueError(f"there is no column {name!r} to group by; the table has {columns}")
+                raise ValueError(f"there is no column {name!r} to group by; the table has {columns}{_hint(name, path)}")
             return [sortable(None)] * len(frame)
         self._has_rows = True
         values = self._texts.of_column(frame[name], name)
@@ -107,3 +108,12 @@ class ChunkReader:
         if not self.sources or self.sources[-1][0] != path:
             self.sources.append((path, header))
         return len(self.sources) - 1
+
+
+def _hint(key: str, path: str) -> str:
+    """Return what makes a column of a folder `key=value`; empty: the path has none."""
+    folders = re.search(r"(?:[A-Za-z_]\w*=[^/]*/)+", path)
+    if folders is None or f"/{key}=" not in f"/{folders[0]}":
+        return ""
+    partition_format = re.sub(r"(\w+)=[^/]*/", r"\1={\1}/", folders[0])
+    return f"; its path has it: add the step extract_columns_from_partition_format: '{partition_format}*'"

@@ -9,7 +9,7 @@ from typing import Final
 
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.mltable.input_plan import InputPlan
-from parallelrun_core.mltable.partition_format import format_of_path, match_partition
+from parallelrun_core.mltable.partition_format import format_of_paths, match_partition
 from parallelrun_core.wire.data_warnings import DataWarning
 
 _KIND: Final = "partition_format"
@@ -27,7 +27,7 @@ def path_warnings(plan: InputPlan) -> Iterator[DataWarning]:
     names, first = ", ".join(plan.partition.names), plan.sample[0]
     if not any(match_partition(pattern, plan.partition.starts_above, os.fsencode(path), root) for path in plan.sample):
         event = f"no path of the first {len(plan.sample)} files fits the partition format of {names}"
-        likely = format_of_path(first, plan.root)
+        likely = format_of_paths([first], plan.root)
         remedy = f"this one fits {likely}" if likely else "a format is a path, with {name} for a part of it"
         if plan.needs_fitting_paths:
             raise InvalidInput(f"input {plan.name!r}: {event}: {first!r}; {remedy}")

@@ -22,6 +22,7 @@ from parallelrun_core.checks.data_preview import PreviewRequest
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.layout import Layout
 from parallelrun_core.mltable.input_plan import InputPlan, load_plans
+from parallelrun_core.mltable.partition_format import format_of_paths
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.data_defaults import OWN
 from parallelrun_core.spec.fields import Input
@@ -47,9 +48,10 @@ def preview(spec: JobSpec, rows: int, *, guesses: bool = False, rule: PathRule |
         rule: which files may be listed and opened; None: any.
     """
     for name, job_input in spec.data_inputs():
+        is_guess = guesses and not job_input.transformations and job_input.type != "mltable"
         input_preview = _empty(name, job_input.path)
         try:
-            if guesses and not job_input.transformations and job_input.type != "mltable":
+            if is_guess:
                 job_input = _with_read(job_input, input_preview, rule)  # noqa: PLW2901 - with how it is read
             with tempfile.TemporaryDirectory(prefix="parallelrun-preview-") as folder:
                 changes = {
@@ -60,6 +62,11 @@ def preview(spec: JobSpec, rows: int, *, guesses: bool = False, rule: PathRule |
                     "string_dtype": spec.string_dtype or OWN.tables["string_dtype"],  # if how it is read is a guess
                 }
                 _fill(input_preview, spec.model_copy(update=changes), Path(folder), rows, rule)
+            names = [column.name for column in input_preview.columns]
+            by_path = format_of_paths(input_preview.first_files, input_preview.path, names) if is_guess else ""
+            if by_path and input_preview.read is not None:
+                step = f"extract_columns_from_partition_format: '{by_path}'"
+                input_preview.warnings.append(f"names of folders hold values; this step makes columns of them: {step}")
             if spec.mini_batch_size is not None and not spec.size.is_auto:
                 with tempfile.TemporaryDirectory(prefix="parallelrun-preview-") as folder:
                     _count(input_preview, spec.model_copy(update={"input_data": (name,)}), Path(folder), rule)
