@@ -70,8 +70,8 @@ def exit_code_decides(cluster: Cluster) -> None:
     assert printed(cluster, good) == ["printed"]
     failure = failure_of(cluster.result(bad))
     assert failure.code == "COMMAND_FAILED"
-    assert failure.first_cause == "EXITED: The command ended with exit code 3: bad ***"
-    assert failure.traceback.strip() == "bad ***"
+    assert failure.first_cause == "EXITED: The command ended with exit code 3: bad *** (on stdout: printed)"
+    assert failure.traceback.strip() == "printed\nbad ***"
     assert outcome_of(cluster, bad).tries == 1
 
 
@@ -154,6 +154,10 @@ def test_what_a_command_has_left_running_changes_no_output_any_more() -> None:
         ("./entry.py", "EXITED: The command ended with exit code 126 (a file in it can't be executed): "),
         ("printf '10%%\\r20%%\\n' >&2; exit 1", "EXITED: The command ended with exit code 1: 20%"),
         ("echo only here; exit 2", "EXITED: The command ended with exit code 2: only here"),
+        (
+            "echo cause; echo warned >&2; exit 2",
+            "The command ended with exit code 2: warned (on stdout: cause)",
+        ),
         ("if true; then", "exit code"),
         ("python -c 'import no_such_module'", "No module named 'no_such_module'"),
     ],

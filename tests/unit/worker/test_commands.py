@@ -42,8 +42,9 @@ def test_the_place_of_a_command_is_a_copy_that_it_may_change(tmp_path: Path) -> 
     ],
 )
 def test_how_a_command_ended_is_told_with_its_last_line(status: int, lines: list[str], message: str) -> None:
-    failed = CommandFailed(status, lines)
+    failed = CommandFailed(status, [], lines)
     assert message in str(failed)
+    assert str(failed) == str(CommandFailed(status, lines, []))
     assert len(str(failed)) < 600
     assert failed.category == ("SIGNAL" if status < 0 else "EXITED")
 

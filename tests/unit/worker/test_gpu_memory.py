@@ -74,6 +74,6 @@ def test_a_broken_text_is_no_reason_to_fail() -> None:
 
 def test_it_is_seen_in_the_last_words_of_a_command() -> None:
     lines = ["Traceback (most recent call last):", f"torch.OutOfMemoryError: {TORCH}"]
-    assert CommandFailed(1, lines).category == "GPU_OUT_OF_MEMORY"
-    assert CommandFailed(1, ["ValueError"]).category == "EXITED"
+    assert CommandFailed(1, [], lines).category == "GPU_OUT_OF_MEMORY"
+    assert CommandFailed(1, ["ValueError"], []).category == "EXITED"
     assert not says_so("")

@@ -106,7 +106,7 @@ class CommandRunner(Runner):
         Raises:
             CommandFailed: it has failed.
         """
-        outputs = [(fd, os.fstat(fd).st_size) for fd in (self._config.stderr, self._config.stdout)]
+        outputs = [(fd, os.fstat(fd).st_size) for fd in (self._config.stdout, self._config.stderr)]
         self._ended = shell.run(
             self._config.command,
             folder=self._folder,
@@ -116,8 +116,7 @@ class CommandRunner(Runner):
         )
         shell.end_what_is_left()
         if self._ended.status:
-            last_output = next(filter(None, (last_lines(fd, begin) for fd, begin in outputs)), [])
-            raise CommandFailed(self._ended.status, last_output)
+            raise CommandFailed(self._ended.status, *(last_lines(fd, begin) for fd, begin in outputs))
 
     def _used(self, tickets: int) -> bytes:
         """Return what the command has used, as far as its processes were waited for."""
@@ -151,17 +150,20 @@ class CommandFailed(Exception):
 
     Args:
         status: its exit code; negative: the signal that ended it.
-        last_lines: of what it has printed.
+        stdout: the last lines of that.
+        stderr: the last lines of that; some programs print their errors to stdout, and only warnings here.
     """
 
-    def __init__(self, status: int, last_lines: list[str]) -> None:
+    def __init__(self, status: int, stdout: list[str], stderr: list[str]) -> None:
+        last_lines = [*stdout, *stderr]
         self.category = "SIGNAL" if status < 0 else "EXITED"
         if gpu_memory.says_so("\n".join(last_lines)):
             self.category = gpu_memory.CATEGORY
         self.last_lines = last_lines
         how = _by_signal(-status) if status < 0 else f"The command ended with exit code {status}{_meaning(status)}"
-        last = next((line.strip() for line in reversed(last_lines) if line.strip()), "")
-        super().__init__(f"{how}: {last[:_LONGEST_LINE]}" if last else f"{how}.")
+        ends = [next((line.strip() for line in reversed(lines) if line.strip()), "") for lines in (stderr, stdout)]
+        last = " (on stdout: ".join(end[:_LONGEST_LINE] for end in ends if end)
+        super().__init__(f"{how}: {last}{')' * all(ends)}" if last else f"{how}.")
 
 
 def _by_signal(number: int) -> str:
