@@ -107,7 +107,8 @@ def _column_type(option: object, at: At) -> ColumnType:
             return _boolean(options_of(options, where, ("true_values", "false_values", "mismatch_as")), where)
         if name == "stream_info":
             return ColumnType(kind="stream_info")
-    at.wrong(f"{option!r} is not a column type", "int, float, string, boolean, stream_info, {datetime: …}")
+    plain = ", ".join(_PLAIN_TYPES)
+    at.wrong(f"{option!r} is not a column type", f"{plain}, {{datetime: …}} or {{boolean: …}}")
     return ColumnType(kind="string")
 
 

@@ -214,7 +214,7 @@ def test_a_table_without_any_file_of_its_kind_is_refused_with_what_to_do(content
     (WHOLE[:-1], r"cut off: its last block, at byte \d+, lacks 1 bytes; copy the file again"),
     (WHOLE[:-17], "cut off: its last block"),
     (WHOLE[:-1] + b"?", r"damaged: there is no sound block at byte \d+; copy the file again"),
-    (WHOLE + b"\x02", r"damaged: there is no sound block at byte \d+"),
+    (WHOLE + b"\x02", r"cut off: its last block, at byte \d+, lacks the rest of its head"),
     (WHOLE + b"\x01\x02", r"damaged: there is no sound block at byte \d+"),
 ])  # fmt: skip
 def test_what_is_damaged_of_a_file_fails_its_own_mini_batch_alone(content: bytes, problem: str) -> None:

@@ -120,6 +120,9 @@ def blocks_of(file: BinaryIO, header: AvroHeader, name: str) -> Iterator[Block]:
             rows, after = _varint(head, 0)
             length, after = _varint(head, after)
         except _Cut:
+            if len(head) < _MAX_BLOCK_HEAD_BYTES:  # nothing follows it
+                missing = f"its last block, at byte {start}, lacks the rest of its head"
+                raise DamagedFile(f"{name}: cut off: {missing}; {_WHAT_TO_DO}", start) from None
             rows = length = after = -1
         end = start + after + length
         is_sound = rows >= 0 and length >= 0
