@@ -102,4 +102,6 @@ def download(
     if form in (OutputFormat.JSON, OutputFormat.YAML):
         dump({"files": places, "elsewhere": elsewhere}, form)
     if not places and not elsewhere:
-        raise NotFound(f"Job {job_id} has no outputs; its state is {client.jobs.get(job_id).state}.", status=404)
+        state = client.jobs.get(job_id).state
+        resume = f" `parallelrun job resume {job_id}` continues it." if state in ("canceled", "failed") else ""
+        raise NotFound(f"Job {job_id} has no outputs; its state is {state}.{resume}", status=404)

@@ -94,7 +94,7 @@ def _inputs(client: Client, job: Job) -> str:
 
 
 def _first_of(path: str, count: int) -> str:
-    return f": {count:,} items from {path} on" if count > 1 else f": {path}"  # rows of it, or files after it
+    return f": {count:,} items, first {path}" if count > 1 else f": {path}"  # rows of it, or files after it
 
 
 def _storage(client: Client, job: Job) -> str:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from parallelrun.models import Job
     from parallelrun_core.intake.reading import Reading
 
-_RETRY: Final = "another run with --resume-from this folder, if this one had --keep"
+_RETRY: Final = "another run with --resume-from this folder"
+_RETRY_LATER: Final = "run it again with --keep, and after that with --resume-from its folder"
 _OF_THE_CODE: Final = re.compile(r'^ *File "(?![/<])')
 """The start of a traceback line about a file in the code folder."""
 
@@ -124,8 +125,9 @@ def _say_how_it_ended(end: RunEnd, reading: Reading) -> None:
     from parallelrun.progress.summary import is_clean, summary
 
     job, logs = end.result.job, end.result.logs
+    retry = _RETRY if end.result.working_data else _RETRY_LATER
     lines = summary(
-        job, log_hint=lambda log: f"{logs}/{log}", retry=_RETRY, step_hint=lambda step: f"{logs}/{step.name}"
+        job, log_hint=lambda log: f"{logs}/{log}", retry=retry, step_hint=lambda step: f"{logs}/{step.name}"
     )
     if job.is_pipeline:
         lines = [line for line in lines if "parallelrun job " not in line]  # there is no server to ask any more

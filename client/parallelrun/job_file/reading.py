@@ -137,6 +137,9 @@ def _content(file: Path) -> tuple[bytes, object]:
     try:
         return text, load_document(text)
     except InvalidInput as error:
+        if file.suffix == ".py":
+            hint = f"`parallelrun init` writes one, which names the script: entry_script: {file.name}"
+            raise InvalidInput.at("", f"{file} is a script, and a job file is expected", hint) from error
         error.replace_problems(lambda problem: replace(problem, place=str(file)))
         raise
 

@@ -117,7 +117,7 @@ def plan_input(
         raise InvalidInput.at("/mini_batch_size", problem, hint)
     if unit not in ("plain", "auto") and not plan.is_table:
         problem = f"{unit} apply to tables, and input {name!r} is a list of files"
-        hint = "give the number of files, as in: mini_batch_size: 10; or say how the files are read as a table"
+        hint = "give the number of files: mini_batch_size: 10; or read a table, as by transformations: [read_delimited]"
         raise InvalidInput.at("/mini_batch_size", problem, hint)
     _check_keys(plan)
     return plan

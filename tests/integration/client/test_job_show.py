@@ -43,8 +43,8 @@ def test_show_names_the_slowest_mini_batches_with_their_first_files(
 
     assert main(["job", "show", "job_1"]) == 0
     shown = capsys.readouterr().out
-    assert "s already: 3 items from /data/a.tif on\n" in shown
-    assert "mini-batch 3 took 75.0 s: 10 items from /data/big.tif on\n" in shown
+    assert "s already: 3 items, first /data/a.tif\n" in shown
+    assert "mini-batch 3 took 75.0 s: 10 items, first /data/big.tif\n" in shown
     assert "mini-batch 1 (failed) took 2.5 s: /data/odd.tif\n" in shown
 
 

@@ -66,7 +66,7 @@ def test_starter_http_sends_each_file_and_names_the_one_that_is_refused(tmp_path
     (item,) = failed_items(tmp_path / "call")
     assert "nothing.txt" in item["Item"]
     assert "HTTP 422" in item["Error Message"]
-    assert "/failed_items.csv; retry these: another run with --resume-from this folder" in done.stderr
+    assert "/failed_items.csv; retry these: run it again with --keep" in done.stderr
 
 
 def test_starter_vllm_says_that_vllm_is_missing_and_how_to_get_it(tmp_path: Path) -> None:

@@ -155,6 +155,6 @@ def test_on_a_terminal_the_first_line_stands_out_if_something_failed(
 
 def test_a_slow_mini_batch_is_shown_with_its_items_whether_they_are_files_or_rows() -> None:
     rows = MiniBatch(id=9, status="done", items=1418, run_s=0.072, first_input="/data/t3.csv")
-    assert _slow(rows) == "mini-batch 9 took 72 ms: 1,418 items from /data/t3.csv on"
+    assert _slow(rows) == "mini-batch 9 took 72 ms: 1,418 items, first /data/t3.csv"
     file = MiniBatch(id=1, status="failed", items=1, run_s=5.1e-05, first_input="/data/f1.txt")
     assert _slow(file) == "mini-batch 1 (failed) took 0.051 ms: /data/f1.txt"

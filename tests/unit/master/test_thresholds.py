@@ -100,6 +100,11 @@ def test_a_run_that_raises_is_told_with_what_to_do(message: str, items_failed: i
     for failure in (crossed, nothing_returned(spec(), counts, errors)):
         assert says in failure.hint
         assert bool(failure.hint) == bool(says)
+    slow = ErrorGroups()
+    slow.add(msgspec.structs.replace(failed(0), failure=Failure("RUN_TIMEOUT", "run() took longer")))
+    late = over_threshold(spec(mini_batch_error_threshold=0), counts, slow)
+    assert late is not None
+    assert "more time (run_invocation_timeout;" in late.hint
     apart = over_threshold(spec(mini_batch_error_threshold=0, on_failure="isolate"), counts, errors)
     assert apart is not None
     assert "mini_batch_size" not in apart.hint  # its items were run apart: others have not failed with one

@@ -22,6 +22,7 @@ SHORT_RETURNS = (
 ONE_FAILS_ALL = (
     "an exception in run() fails every item of its mini-batch: handle errors per item and return rows for the rest"
 )
+MORE_TIME = "give run() more time (run_invocation_timeout; in documents of Azure ML, timeout of retry_settings)"
 SMALLER = ", or use smaller mini-batches (mini_batch_size: {size})"
 APART = ", or run its items apart (on_failure: isolate)"
 NO_TABLE = (
@@ -61,15 +62,16 @@ def what_to_do(spec: JobSpec, progress: Progress, first: ErrorGroup) -> str:
         return NOT_INSTALLED
     if first.category == "GPU_OUT_OF_MEMORY":
         return for_a_gpu(spec)
+    can_shrink = not spec.partition_keys and spec.on_failure != "isolate"  # a partition is a mini-batch
+    smaller = _smaller(spec) if can_shrink else ""
     if first.category != "RUN_EXCEPTION":
-        return ""
+        return MORE_TIME + smaller if first.category == "RUN_TIMEOUT" and not spec.command else ""
     if hint := about_surroundings(first.message, first.traceback):
         return hint
     if _FRAME_WANTED.match(first.message) and not any(_may_be_a_table(each) for _, each in spec.data_inputs()):
         step = next(filter(None, map(step_for, first.files)), "")
         if step:
             return NO_TABLE.format(step=step)
-    smaller = "" if spec.partition_keys else _smaller(spec)  # a partition is a mini-batch
     fails_others = progress.items_lost > progress.failed and spec.on_failure != "isolate"
     return ONE_FAILS_ALL + smaller if fails_others else ""
 
