@@ -16,7 +16,7 @@ from parallelrun_core.intake.reading import read_job
 from parallelrun_core.mltable.input_plan import as_json
 from parallelrun_core.mltable.plan import plan_inputs
 from parallelrun_core.spec import JobSpec
-from parallelrun_worker.tables.data_warnings import DataWarnings
+from parallelrun_worker.tables.data_warnings import DataWarning, DataWarnings
 from parallelrun_worker.tables.inference import infer_exactly
 from parallelrun_worker.tables.table import Table
 from parallelrun_worker.tables.values import int_column
@@ -206,9 +206,9 @@ def test_inference_that_would_change_values_gives_text_or_is_told(folder: Path, 
     assert not own.warnings
     azure = Reader(folder, "read_delimited", form="azure")
     assert plain(azure.frame()["v"]) == values
-    ((kind, _, column, _, remedy, count, *_),) = json.loads(azure.warnings.take())
-    assert (kind, column, count) == (rule, "v", times)
-    orders = [each in remedy for each in ("string", "%d/%m/%Y", "%m/%d/%Y")]
+    warnings = [DataWarning(*each) for each in json.loads(azure.warnings.take())]
+    assert [(each.kind, each.column, each.times) for each in warnings] == [(rule, "v", times)]
+    orders = [each in warnings[0].remedy for each in ("string", "%d/%m/%Y", "%m/%d/%Y")]
     assert orders == [True, *[rule == "ambiguous_day"] * 2]
 
 
