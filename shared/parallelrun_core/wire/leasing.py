@@ -35,7 +35,7 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
     tries: int
     """Tries that failed before this delivery."""
     is_suspect: bool
-    """It was in a worker that died, or with a node that was lost, so nothing should be queued behind it."""
+    """True: a worker died with it, or its node was lost, so nothing should be queued behind it."""
     message: bytes
 
 

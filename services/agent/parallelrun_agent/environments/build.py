@@ -55,11 +55,11 @@ class BuildRequest(msgspec.Struct, frozen=True, kw_only=True):
     lock: int
     """The descriptor of its lock."""
     hosts: tuple[str, ...]
-    """From which packages with a URL may come; `*`: all."""
+    """The hosts from which packages with a URL may come; `*`: all."""
     pip_configuration: str
     """The text of the agent's own."""
     compile: bool
-    """Whether to compile what is installed."""
+    """True: what is installed is compiled, as its users can't store that."""
     may_build: bool
     """Packages without a wheel may be built, which runs their own code; never for a locked recipe."""
 

@@ -63,14 +63,9 @@ class AgentSession:
         self._key = SessionKey(folder.keys, self.name)
         self._seal = Seal(self.name, self._key.value)
         self.queue = AgentQueue(
-            redis,
-            folder.job_id,
-            session=self.name,
-            node=settings.node,
-            lease_ms=settings.lease_ms,
-            seal=self._seal,
+            redis, folder.job_id, session=self.name, node=settings.node, lease_ms=settings.lease_ms, seal=self._seal,
             generation=generation,
-        )
+        )  # fmt: skip
         self.disk = DiskWatch(folder.parts, self.name, job_id=folder.job_id, floor=DiskFloor(settings.disk_floor_bytes))
         self._events = events
         with ExitStack() as opened:
