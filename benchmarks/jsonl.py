@@ -53,7 +53,7 @@ def main(size: Size) -> dict[str, object]:
         job = Job(jobs, path, "read_json_lines")
         ranges = ranges_of_lines(path, job.check(expected), has_header=False)
         loops = {
-            name: lambda read=read: run_loop(_CONTENT + read, path, ranges, expected[0])  # type: ignore[misc]
+            name: lambda read=read: run_loop(_CONTENT + read, path, ranges, expected[0])
             for name, read in _READS.items()
         }
         found = Comparison({"ParallelRun": lambda: job.count(expected[0]), **loops}).run(rounds)

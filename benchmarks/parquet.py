@@ -1,10 +1,11 @@
 """Large Parquet files in mini-batches of 10 MB whose rows are counted, against pyarrow → pandas in two processes.
 
 The columns are numbers, texts, dates, times, a dictionary, lists and objects. One file has row groups of 1,048,576
-rows, as pandas writes them, of which each is several mini-batches; the other of 50,000 rows (`small_groups_`). The loop
-reads every other row group in each process, round by round in turn with the job. Both begin with starting processes and
-importing pandas; `ratio_to_loop` is against the loops alone. A first job, which is not timed, adds up columns: the sums
-must be those of the loop.
+rows, as pandas writes them, of which each is several mini-batches; the other of 50,000 rows (`small_groups_`). `flat_`
+is the first without lists and objects, in mini-batches of 1 MiB, the default. The loop reads every other row group in
+each process, round by round in turn with the job. Both begin with starting processes and importing pandas;
+`ratio_to_loop` is against the loops alone. A first job, which is not timed, adds up columns: the sums must be those of
+the loop.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from benchmarks.table import SCRIPT, Job, sums_of
 from benchmarks.table_loop import WORKERS, ratios, run_loop
 
 _KIND: Final = "rows.parquet"
-_ROWS_OF_GROUP: Final = {"": 1 << 20, "small_groups_": 50_000}
+_ROWS_OF_GROUP: Final = 1 << 20
+_NESTED: Final = ["tags", "place"]
 _READ: Final = """
 import pyarrow.parquet as pq
 files = {}
@@ -36,19 +38,21 @@ def read(path, group):
 """
 
 
-def _file(size_bytes: int, rows_of_group: int) -> Path:
+def _file(size_bytes: int, rows_of_group: int = _ROWS_OF_GROUP, *, is_flat: bool = False) -> Path:
     """A file of about so many bytes."""
 
     def write(folder: Path) -> None:
         folder.mkdir()
         path = folder / _KIND
         rng, first = np.random.default_rng(0), 0
-        with pq.ParquetWriter(path, _rows(rng, 0, 1).schema) as file:
+        dropped = _NESTED if is_flat else []
+        with pq.ParquetWriter(path, _rows(rng, 0, 1).drop_columns(dropped).schema) as file:
             while path.stat().st_size < size_bytes:
-                file.write_table(_rows(rng, first, rows_of_group), row_group_size=rows_of_group)
+                rows = _rows(rng, first, rows_of_group).drop_columns(dropped)
+                file.write_table(rows, row_group_size=rows_of_group)
                 first += rows_of_group
 
-    return data.cached(f"parquet-{rows_of_group}-{size_bytes}", write) / _KIND
+    return data.cached(f"parquet-{rows_of_group}-{size_bytes}-{is_flat}", write) / _KIND
 
 
 def _rows(rng: np.random.Generator, first: int, count: int) -> pa.Table:
@@ -76,10 +80,10 @@ def _groups(path: Path) -> Iterator[pd.DataFrame]:
             yield file.read_row_group(group).to_pandas()
 
 
-def _measure(jobs: Jobs, path: Path, rounds: int, prefix: str) -> dict[str, object]:
+def _measure(jobs: Jobs, path: Path, rounds: int, prefix: str, **spec: Any) -> dict[str, object]:
     groups = [(group,) for group in range(pq.read_metadata(path).num_row_groups)]
     expected = sums_of(_groups(path))
-    job = Job(jobs, path, "read_parquet")
+    job = Job(jobs, path, "read_parquet", **spec)
     mini_batches = len(job.check(expected))
     size, rows = path.stat().st_size, expected[0]
     print(f"  {size:,} bytes, {rows:,} rows in {len(groups):,} row groups, {mini_batches:,} mini-batches", flush=True)
@@ -100,7 +104,7 @@ def main(size: Size) -> dict[str, object]:
     size_bytes, rounds = {"tiny": (2 << 20, 1), "quick": (100 << 20, 3), "full": (1_000_000_000, 7)}[size]
     last: dict[str, object] = {"rounds": rounds}
     with Jobs(SCRIPT, processes=WORKERS) as jobs:
-        for prefix, rows_of_group in _ROWS_OF_GROUP.items():
-            path = _file(size_bytes if not prefix else size_bytes // 4, rows_of_group)
-            last |= _measure(jobs, path, rounds, prefix)
+        last |= _measure(jobs, _file(size_bytes), rounds, "")
+        last |= _measure(jobs, _file(size_bytes // 4, 50_000), rounds, "small_groups_")
+        last |= _measure(jobs, _file(size_bytes // 2, is_flat=True), rounds, "flat_", mini_batch_size=None)
     return last

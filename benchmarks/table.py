@@ -116,16 +116,18 @@ def _totals(found: list[Any]) -> list[int]:
 
 
 class Job:
-    """The jobs over one table, in mini-batches of 10 MB.
+    """The jobs over one table, in mini-batches of 10 MB if the spec doesn't say otherwise.
 
     Args:
         path: the only file of its folder.
         step: the transformation that reads it.
+        spec: more of their spec.
     """
 
-    def __init__(self, jobs: Jobs, path: Path, step: Any) -> None:
+    def __init__(self, jobs: Jobs, path: Path, step: Any, **spec: Any) -> None:
         self._jobs = jobs
         self._step = step
+        self._spec = {"mini_batch_size": "10mb", "run_invocation_timeout": 600, **spec}
         self.path = path
         self.master_mb = 0.0
         """The most memory that the master or a leader had while the sums were compared."""
@@ -165,7 +167,7 @@ class Job:
     def _run(self, **spec: Any) -> tuple[Run, list[list[str]]]:
         folder = self.path.parent
         inputs = {"data": {"path": str(folder), "transformations": [self._step]}}
-        done = self._jobs.run(folder, inputs=inputs, mini_batch_size="10mb", run_invocation_timeout=600, **spec)
+        done = self._jobs.run(folder, inputs=inputs, **self._spec, **spec)
         return done, [line.split() for line in Path(done.result.output).read_text().splitlines()]
 
 

@@ -215,7 +215,8 @@ MECHANISMS: Final[dict[str, tuple[Line | Step, ...]]] = {
     # The look at what a Parquet file says of its columns, before that is asked for.
     "tables.footers": (
         Step("parallelrun_master.planning.formats.parquet:check_footer", nothing),
-        Step("parallelrun_worker.tables.parquet_rows:check_footer", nothing),
+        Step("parallelrun_worker.tables.parquet_pages:check_footer", nothing),
+        Step("parallelrun_worker.tables.parquet_reader:check_footer", nothing),
     ),
     # That the schema of an Avro file may be anything.
     "tables.schemas": (Step("parallelrun_master.planning.formats.avro:_columns", stand_ins.names_that_are_there),),

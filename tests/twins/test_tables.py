@@ -20,6 +20,7 @@ from parallelrun_worker.tables import (
     arrow_arrays,
     by_arrow,
     json_by_arrow,
+    parquet_pages,
     sniffing,
     table,
     text,
@@ -43,6 +44,7 @@ from tests.unit.tables import test_grouping as grouping
 from tests.unit.tables import test_json_lines_agree as json_lines
 from tests.unit.tables import test_misreadings as misreadings
 from tests.unit.tables import test_odd_headers as headers
+from tests.unit.tables import test_parquet_pages as pages
 from tests.unit.tables import test_parsers_agree as parsers
 from tests.unit.tables import test_quotes as quotes
 from tests.unit.tables import test_ragged as ragged
@@ -114,6 +116,15 @@ def test_values_that_arrow_makes_fit_the_first_one_are_found(monkeypatch: pytest
     monkeypatch.setattr(parquet_rows, "is_faithful", always(True))
     with expect_failure():
         formats.test_values_of_two_kinds_in_a_column_are_both_kept(tmp_path, 5)
+
+
+def test_rows_that_are_read_from_the_beginning_of_their_page_are_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Without the number of rows that a page has before those of the mini-batch."""
+    monkeypatch.setattr(parquet_pages, "_rows_before", always(0))
+    with expect_failure():
+        pages.test_rows_of_cut_row_groups_are_those_that_pyarrow_reads(tmp_path, {})
 
 
 def test_a_quote_that_takes_in_more_than_its_field_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

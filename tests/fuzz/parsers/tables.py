@@ -80,11 +80,16 @@ def _avro(codec: str) -> bytes:
     return file.getvalue()
 
 
-def _parquet(compression: str) -> bytes:
-    frame = pd.DataFrame({"a": range(40), "b": ["x", "y"] * 20, "c": [[n] for n in range(40)]})
+def _parquet(compression: str, *, rows: int = 40, **options: Any) -> bytes:
+    frame = pd.DataFrame({"a": range(rows), "b": ["x", "y"] * (rows // 2), "c": [[n] for n in range(rows)]})
     file = io.BytesIO()
-    frame.to_parquet(file, index=False, row_group_size=10, compression=compression)  # type: ignore[call-overload]
+    frame.to_parquet(file, index=False, compression=compression, **options)  # type: ignore[call-overload]
     return file.getvalue()
+
+
+def _parquet_in_pages(**options: Any) -> bytes:
+    """A row group that is cut, of small pages."""
+    return _parquet("none", rows=400, data_page_size=300, write_batch_size=20, **options)
 
 
 _CSV = b"".join(b'%d,"x ""%d""",2024-01-%02d\n' % (n, n, n % 28 + 1) for n in range(60))
@@ -134,7 +139,19 @@ PARSERS = [
             b"",
         ],
     ),
-    _parser("parquet", "t.parquet", {"read_parquet": {}}, [_parquet("none"), _parquet("snappy"), b"", b"PAR1PAR1"]),
+    _parser(
+        "parquet",
+        "t.parquet",
+        {"read_parquet": {}},
+        [
+            _parquet("none", row_group_size=10),
+            _parquet("snappy", row_group_size=10),
+            _parquet_in_pages(),
+            _parquet_in_pages(use_dictionary=False, data_page_version="2.0"),
+            b"",
+            b"PAR1PAR1",
+        ],
+    ),
     _parser("avro", "t.avro", {"read_avro": {}}, [_avro("null"), _avro("deflate"), b"Obj\x01", b""]),
 ]
 

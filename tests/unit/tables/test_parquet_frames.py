@@ -14,7 +14,8 @@ import pandas as pd
 import pytest
 
 from parallelrun_worker.tables.conversion import as_objects
-from parallelrun_worker.tables.parquet_rows import read_for_frame, read_rows, to_frame
+from parallelrun_worker.tables.parquet_reader import ParquetReader
+from parallelrun_worker.tables.parquet_rows import to_frame
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -86,13 +87,13 @@ def test_parquet_texts_that_repeat_are_read_as_numbers_and_become_the_same_objec
     path = str(tmp_path / "a.parquet")
     pq.write_table(pa.table(columns), path, row_group_size=group_rows)
     for start, end in ((0, -1), (0, 1500), (100, 3200), (1499, 1501), (7, 7)):
-        rows, repeating = read_for_frame((path, start, end), None)
+        rows, repeating = ParquetReader().read_for_frame((path, start, end), None)
         assert start == end or {"repeats", "large"} <= repeating <= {"repeats", "large", "late"}
         frame = to_frame(rows, is_exact=True, repeating=repeating)
-        assert shown(frame) == shown(to_frame(read_rows((path, start, end), None), is_exact=True))
+        assert shown(frame) == shown(to_frame(ParquetReader().read((path, start, end), None), is_exact=True))
         some = ["number", "repeats"]
-        selected, repeating = read_for_frame((path, start, end), some)
-        expected = to_frame(read_rows((path, start, end), some), is_exact=True)
+        selected, repeating = ParquetReader().read_for_frame((path, start, end), some)
+        expected = to_frame(ParquetReader().read((path, start, end), some), is_exact=True)
         assert shown(to_frame(selected, is_exact=True, repeating=repeating)) == shown(expected)
 
 
@@ -101,7 +102,7 @@ def test_parquet_files_that_were_read_leave_nothing_of_their_readers_in_memory(t
     pq.write_table(pa.table({"text": ["a", "b"] * 2000}), path)
 
     def reading() -> weakref.ref[Any]:
-        rows, repeating = read_for_frame((path, 0, -1), None)
+        rows, repeating = ParquetReader().read_for_frame((path, 0, -1), None)
         assert repeating == {"text"}  # its footer was asked for columns
         return weakref.ref(rows)
 

@@ -46,7 +46,13 @@ foreign.py     files of other kinds that are read as text
 
 For JSON lines: json_by_arrow.py, lines to columns by pyarrow.
 
-For Parquet files: parquet_rows.py, ranges of their rows; parquet_footer.py, whether a footer is damaged.
+For Parquet files:
+
+parquet_reader.py    ranges of their rows to Arrow tables
+parquet_pages.py     rows of a row group that is cut, by the pages that have them
+compact_protocol.py  the encoding of the headers of pages, and of footers
+parquet_footer.py    whether a footer is damaged
+parquet_rows.py      Arrow tables to DataFrames
 
 Standard library only when imported; pandas, numpy and pyarrow come from the user's environment, when they are first
 needed.

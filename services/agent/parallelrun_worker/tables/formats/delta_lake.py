@@ -2,13 +2,15 @@
 
 from base64 import b64decode
 from collections.abc import Collection
+from functools import cached_property
 from typing import Any
 from urllib.parse import unquote
 
 from parallelrun_worker.tables.arrow_arrays import widened
 from parallelrun_worker.tables.conversion import convert
 from parallelrun_worker.tables.inference import STRING, Kind
-from parallelrun_worker.tables.parquet_rows import ArrowRecords, read_for_frame, read_rows, read_streams, to_frame
+from parallelrun_worker.tables.parquet_reader import ParquetReader
+from parallelrun_worker.tables.parquet_rows import ArrowRecords, read_streams, to_frame
 from parallelrun_worker.tables.table_format import Piece, Records, TableFormat
 from parallelrun_worker.tables.text_dtype import put_text_dtype
 
@@ -28,21 +30,25 @@ class DeltaLakeFormat(TableFormat):
     imports = ("pyarrow.parquet",)
     needs_source = True
 
+    @cached_property
+    def _reader(self) -> ParquetReader:
+        return ParquetReader(self.open)
+
     def names(self) -> list[str]:
         return list(self.options["columns"])
 
     def frame(self, piece: Piece) -> Any:
-        rows, repeating = read_for_frame(piece, None, self.open)
+        rows, repeating = self._reader.read_for_frame(piece)
         return self._whole(rows, piece[0], repeating)
 
     def records(self, piece: Piece) -> Records:
-        return ArrowRecords(read_rows(piece, None, self.open), lambda rows: self._whole(rows, piece[0]))
+        return ArrowRecords(self._reader.read(piece), lambda rows: self._whole(rows, piece[0]))
 
     def frame_of_stored(self, data: bytes, path: str, header: list[str | None]) -> Any:
         return self._whole(read_streams(data), path)
 
     def arrow(self, piece: Piece) -> Any:
-        return self._whole_arrow(read_rows(piece, None, self.open), piece[0])
+        return self._whole_arrow(self._reader.read(piece), piece[0])
 
     def arrow_of_stored(self, data: bytes, path: str, header: list[str | None]) -> Any:
         return self._whole_arrow(read_streams(data), path)

@@ -1,15 +1,10 @@
 """Parquet files: each with the columns and types that it has."""
 
+from functools import cached_property
 from typing import Any
 
-from parallelrun_worker.tables.parquet_rows import (
-    ArrowRecords,
-    names_of,
-    read_for_frame,
-    read_rows,
-    read_streams,
-    to_frame,
-)
+from parallelrun_worker.tables.parquet_reader import ParquetReader, names_of
+from parallelrun_worker.tables.parquet_rows import ArrowRecords, read_streams, to_frame
 from parallelrun_worker.tables.steps import NamedColumns, columns_left
 from parallelrun_worker.tables.table_format import Piece, Records, TableFormat
 
@@ -26,21 +21,25 @@ class ParquetFormat(TableFormat):
 
         return pd.read_parquet(path)
 
+    @cached_property
+    def _reader(self) -> ParquetReader:
+        return ParquetReader(self.open)
+
     def names(self) -> list[str]:
         return [name for path in self.plan["sample"] for name in names_of(path, self.open)]
 
     def frame(self, piece: Piece) -> Any:
-        rows, repeating = read_for_frame(piece, self._columns(piece[0]), self.open)
+        rows, repeating = self._reader.read_for_frame(piece, self._columns(piece[0]))
         return to_frame(rows, is_exact=self._is_exact, repeating=repeating, text_dtype=self.text_dtype)
 
     def records(self, piece: Piece) -> Records:
-        return ArrowRecords(read_rows(piece, self._columns(piece[0]), self.open), self._frame_of)
+        return ArrowRecords(self._reader.read(piece, self._columns(piece[0])), self._frame_of)
 
     def frame_of_stored(self, data: bytes, path: str, header: list[str | None]) -> Any:
         return self._frame_of(read_streams(data))
 
     def arrow(self, piece: Piece) -> Any:
-        return read_rows(piece, self._columns(piece[0]), self.open)
+        return self._reader.read(piece, self._columns(piece[0]))
 
     def arrow_of_stored(self, data: bytes, path: str, header: list[str | None]) -> Any:
         return read_streams(data)
