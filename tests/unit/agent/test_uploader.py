@@ -164,8 +164,11 @@ def test_a_new_session_waits_for_what_an_earlier_one_has_on_its_way(store: Store
 
 
 def test_nothing_is_put_if_a_name_is_none_that_an_object_can_have(store: Store, tmp_path: Path) -> None:
-    uploads = Uploads(tmp_path / "aside")
-    uploads.begin(**{"0/a": b"1", "0/" + "/".join(["d" * 200] * 6): b"1"})
-    assert "1,024 bytes" in uploads.failure()
-    assert not store.asked
-    uploads.close()
+    for name, why in (("/".join(["d" * 200] * 6), "1,024 bytes"), (os.fsdecode(b"\xe9"), "must be UTF-8")):
+        uploads = Uploads(tmp_path / "aside")
+        uploads.begin(**{"0/a": b"1", f"0/{name}": b"1"})
+        failure = uploads.failure()
+        assert why in failure
+        assert failure.encode(), "it can be reported"
+        assert not store.asked
+        uploads.close()

@@ -23,6 +23,7 @@ from parallelrun_agent.users.worker_user import WorkerUser
 from parallelrun_core.service.pacing import Backoff
 from parallelrun_core.storage.objects.meters import asked_again
 from parallelrun_core.storage.stores import storage_of
+from parallelrun_core.untrusted.sanitize import visible
 from parallelrun_core.wire.outcome import Failure
 
 THREADS: Final = 8
@@ -138,7 +139,7 @@ class Uploader:
             with self._user.acting():
                 files = list(self._files(upload.folder))
         except Exception as error:
-            self._failed(upload, f"What the mini-batch has written can't be read: {error}")
+            self._failed(upload, visible(f"What the mini-batch has written can't be read: {error}"))
         else:
             self._submit(upload, files)
         self._leaves(upload)
@@ -146,6 +147,7 @@ class Uploader:
     def _submit(self, upload: _Upload, files: list[tuple[str, str]]) -> None:
         for _, url in files:
             try:
+                url.encode()
                 storage_of(url).identity(url)
             except ValueError as error:  # before anything is there
                 self._failed(upload, _words(url, error))
@@ -236,4 +238,6 @@ class Uploader:
 
 def _words(url: str, error: Exception) -> str:
     reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-    return f"{url} can't be written: {reason}"
+    if isinstance(error, UnicodeEncodeError):
+        reason = "the name of an object must be UTF-8"
+    return visible(f"{url} can't be written: {reason}")
