@@ -24,6 +24,11 @@ from tests.proxy import Proxy
 
 pytestmark = pytest.mark.integration
 
+LONG_LEASE_S = 30.0
+CUT_S = 4.5
+"""Shorter than an agent waits for an answer, so that it can connect anew at once, and that comes before the kernel
+sends again what it has sent 3 s after the cut."""
+
 
 def ip(*words: str) -> None:
     done = subprocess.run(["ip", *words], capture_output=True, text=True, check=False)
@@ -59,6 +64,13 @@ class Wire:
 
     def mend(self) -> None:
         ip("link", "set", f"{self.name}a", "up")
+
+    def lose_packets(self) -> None:
+        """They leave the namespace, and nobody takes them: its kernel sends them again, each time after twice as long."""
+        ip("addr", "del", f"{self.ours}/24", "dev", f"{self.name}a")
+
+    def take_packets(self) -> None:
+        ip("addr", "add", f"{self.ours}/24", "dev", f"{self.name}a")
 
     def close(self) -> None:
         ip("netns", "del", self.name)
@@ -99,3 +111,21 @@ def test_a_node_whose_wire_is_pulled_ends_its_workers_in_time_and_comes_back(wir
             wire.mend()
             cluster.until(lambda: decisions(cluster, job, CUT_OFF) > before, "it works again", LEASE_S + 15)
             check(cluster, job)
+
+
+def test_a_turn_that_its_agent_has_given_up_leases_nothing_once_the_wire_is_back(wire: Wire) -> None:
+    """The kernel sends again what was not received, and could do so after the agent has said what it holds."""
+    cluster = Cluster(nodes=1, slots=2, lease_s=LONG_LEASE_S)
+    with Proxy(cluster.redis_server.url, host=wire.ours) as proxy:
+        cluster.environments[CUT_OFF] = {"PARALLELRUN_REDIS_URL": proxy.url}
+        cluster.prefixes[CUT_OFF] = ["ip", "netns", "exec", wire.name]
+        with cluster:
+            job = submit(cluster, 300)
+            cluster.until(lambda: decisions(cluster, job) > 10, "some are decided")
+            wire.lose_packets()
+            time.sleep(CUT_S)
+            wire.take_packets()
+            cluster.until(lambda: cluster.logged(CUT_OFF, "leases_reasserted") > 0, "it is back", LONG_LEASE_S)
+            check(cluster, job)
+            assert cluster.logged(CUT_OFF, "lease_expired") == 0
+            assert cluster.result(job).progress.lost == 0

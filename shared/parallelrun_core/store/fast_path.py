@@ -9,6 +9,7 @@ the same answers and errors.
 from __future__ import annotations
 
 import socket
+import struct
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -29,6 +30,9 @@ def _incomplete() -> object:
     return getattr(hiredis, "NOT_ENOUGH_DATA", None)
 
 
+_DROP_UNSENT: Final = struct.pack("ii", 1, 0)
+"""An option of a socket (`SO_LINGER`): what was not received when it is closed is not sent any more."""
+
 _INCOMPLETE: Final = _incomplete()
 """What the reader of redis-py returns while an answer is incomplete."""
 
@@ -47,6 +51,7 @@ class DirectClient(redis.Redis):
         self.send: Callable[[Any, bytes], Any] = send_through_redis_py
         connection: Any = self.connection
         connection.register_connect_callback(self._connected)
+        _drop_unsent_at_end(connection)
         if has_private_parts(connection):
             self.send = send_directly
 
@@ -61,8 +66,9 @@ class DirectClient(redis.Redis):
         if connection.is_connected and not _set_timeout(connection, timeout_s):
             connection.disconnect()  # the next one has it
 
-    def _connected(self, _: object) -> None:
+    def _connected(self, connection: object) -> None:
         self.connects += 1
+        _drop_unsent_at_end(connection)
 
 
 def has_private_parts(connection: Any) -> bool:
@@ -108,6 +114,17 @@ def socket_of(connection: Any) -> socket.socket | None:
     """Return the socket of a connection, to wait for it beside others; None: redis-py has none, or has it elsewhere."""
     own_socket = getattr(connection, "_sock", None)
     return own_socket if isinstance(own_socket, socket.socket) else None
+
+
+def _drop_unsent_at_end(connection: object) -> None:
+    """Have the kernel drop what a cut network has kept from the server, once the connection is closed.
+
+    It would go on sending that for minutes. When the network is back, a turn that its agent has given up could so come
+    after what the agent has said since, and lease mini-batches of which no session knows, for as long as the session
+    lives.
+    """
+    if (own_socket := socket_of(connection)) is not None:
+        own_socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _DROP_UNSENT)
 
 
 def send_through_redis_py(connection: Any, command: bytes) -> Any:

@@ -5,7 +5,9 @@ All of it also holds when redis-py's private parts are other than expected, and 
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -85,6 +87,24 @@ def test_an_answer_that_is_too_late_is_not_taken_for_the_next_one(proxy: Proxy) 
     proxy.set("pass")
     client.limit_wait(30)
     assert client.ask(WHO) == b"who"
+
+
+def test_a_command_that_was_given_up_is_not_sent_any_more() -> None:
+    """A server that reads nothing stands for a cut network: what it is sent waits in the kernel of the client."""
+    with socket.socket() as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 12)
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        client = connect_directly(f"redis://127.0.0.1:{server.getsockname()[1]}/0")
+        client.limit_wait(0.2)
+        for _ in range(2):  # also of a connection that was made anew
+            with pytest.raises(redis.TimeoutError):
+                client.ask(packed("ECHO", b"x" * 200_000))
+            with server.accept()[0] as end, suppress(ConnectionResetError):
+                received = 0
+                while data := end.recv(1 << 16):
+                    received += len(data)
+                    assert received < 200_000
 
 
 def test_a_connection_that_breaks_is_made_anew(proxy: Proxy) -> None:
