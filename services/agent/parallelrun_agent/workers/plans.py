@@ -223,6 +223,7 @@ class PlanMaker:
 
         Raises:
             SecretMissing: the node lacks a secret of the job.
+            OSError: its folders can't be made.
         """
         secrets = secret_values(self._spec.secrets, self._settings, self._secrets)
         variables = self._spec.variables(secrets)
@@ -232,10 +233,10 @@ class PlanMaker:
         self._next_process += 1
         logs, node = Logs(self._folder.logs), self._node
         own_logs = logs.of_node(node)
-        gpu = self._gpus.take(f"{self.job_id}/{process}", self._spec.gpus_of_worker or Fraction(1))
         outputs = self.outputs.of(process)
         if outputs.live:
             self._make_own_outputs(process, outputs)
+        gpu = self._gpus.take(f"{self.job_id}/{process}", self._spec.gpus_of_worker or Fraction(1))
         spec = self._with_local_paths()
         config = self._config(process, spec, outputs, secrets)
         own_variables = {
@@ -273,6 +274,7 @@ class PlanMaker:
 
         Raises:
             SecretMissing: the node lacks a secret of the job.
+            OSError: the folders that all workers need can't be made.
         """
         self._prepare()
         return self._template(self._spec.variables(secret_values(self._spec.secrets, self._settings, self._secrets)))

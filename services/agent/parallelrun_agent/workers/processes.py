@@ -127,7 +127,7 @@ class WorkerProcesses:
             return False
         try:
             template = self._plans.template()
-        except SecretMissing:  # which is reported for a worker
+        except (SecretMissing, OSError):  # which is reported for a worker
             return False
         return template is not None and self._templates.is_awaited(template, now)
 
@@ -141,17 +141,14 @@ class WorkerProcesses:
                 category: ErrorCategory = "INIT_DIED" if error.is_for_now else "INIT_EXCEPTION"
                 machine.init_failed("", Failure(category, str(error)), time.monotonic())
             return
+        except OSError as error:
+            self._not_started("", error)
+            return
         try:
             process = WorkerProcess.start(plan, self._templates.fork if self._templates is not None else None)
         except OSError as error:
-            log.error("worker_not_started", process=plan.process, job_id=plan.config.job_id, error=str(error))
             self._plans.clean(plan.process)
-            with self._events as machine:
-                if is_disk_trouble(error):
-                    machine.disk_failed(str(error), time.monotonic())
-                else:
-                    failure = Failure("INIT_DIED", f"The worker can't be started: {error}")
-                    machine.init_failed(plan.process, failure, time.monotonic())
+            self._not_started(plan.process, error)
             return
         self._processes[process.process] = process
         with self._events as machine:
@@ -162,6 +159,16 @@ class WorkerProcesses:
         self._loop.add(process.pidfd, partial(self._on_exit, worker))
         started = {"process": worker.process, "pid": process.pid, "is_forked": process.is_forked}
         log.info("worker_started", job_id=plan.config.job_id, **started)
+
+    def _not_started(self, process: str, error: OSError) -> None:
+        """A worker can't be started now; it has no name yet if its folders couldn't be made."""
+        log.error("worker_not_started", process=process, job_id=self._plans.job_id, error=str(error))
+        with self._events as machine:
+            if is_disk_trouble(error):
+                machine.disk_failed(str(error), time.monotonic())
+            else:
+                failure = Failure("INIT_DIED", f"The worker can't be started: {error}")
+                machine.init_failed(process, failure, time.monotonic())
 
     def _on_exit(self, worker: Worker) -> None:
         self.receive(worker)  # what it sent before it died counts
