@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import textwrap
 
 import pytest
@@ -103,3 +104,18 @@ def test_item_errors_that_nobody_can_assign_fail_the_mini_batch() -> None:
         assert outcome.failure is not None
         assert outcome.failure.category == "BAD_RETURN"
         assert "it must return one value for each item" in outcome.failure.message
+
+
+def test_item_errors_with_a_name_that_is_not_utf_8_cost_their_items_alone() -> None:
+    source = textwrap.dedent("""
+        import os
+        from parallelrun.script import ItemError
+        def run(mini_batch):
+            return [os.path.basename(path) if path.isascii() else ItemError(path) for path in mini_batch]
+    """)
+    with Cluster(nodes=1, slots=1) as cluster:
+        inputs = cluster.files(3)
+        (inputs / os.fsdecode(b"caf\xe9.txt")).touch()
+        result = cluster.result(cluster.submit(source, inputs=inputs, mini_batch_size=4, run_max_try=1))
+        assert cluster.output(result) == names(3)
+        assert (result.progress.items_done, result.progress.items_failed) == (3, 1)

@@ -71,7 +71,8 @@ def packed(errors: Iterable[tuple[int, ItemError]], masked: Sequence[str]) -> by
         message = message_of(error)
         for each in masked:
             message = message.replace(each, _MASK)
-        message = message[:_MOST_MESSAGE]
+        # A name that isn't UTF-8 has lone surrogates, which are no text for the agent.
+        message = message.encode("utf-8", "backslashreplace").decode()[:_MOST_MESSAGE]
         if runs and runs[-1][2] == message and sum(runs[-1][:2]) == index:
             runs[-1] = (runs[-1][0], runs[-1][1] + 1, message)
             continue
