@@ -71,6 +71,21 @@ def test_sigterm_that_is_ignored_does_not_save_it_from_the_agent(start: Start) -
     assert harness.exited() == -signal.SIGKILL
 
 
+def test_a_worker_that_has_left_its_group_is_ended_all_the_same(start: Start) -> None:
+    harness = start("""
+        import os, subprocess, time
+        def run(items):
+            child = subprocess.Popen(["sleep", "1000"], preexec_fn=os.setpgrp)
+            os.setpgid(0, child.pid)
+            open("running", "w").close()
+            time.sleep(1000)
+    """).ready()
+    harness.deliver(0, b"x")
+    harness.until((harness.working_folder / "running").exists, "it runs")
+    harness.worker.kill()
+    assert harness.exited() == -signal.SIGKILL
+
+
 @pytest.mark.parametrize("end", ["kill", "exit"])
 def test_children_that_the_user_started_end_with_their_worker(start: Start, end: str) -> None:
     harness = start("""

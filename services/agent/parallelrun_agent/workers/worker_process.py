@@ -204,6 +204,8 @@ class WorkerProcess:
         """End it and its process group now; its exit follows as an event."""
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # its script may have put it into another group
+            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
 
     def reap(self) -> int:
         """After its exit: end what is left of its group, and return the exit code (negative: signal)."""
