@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
+import socket
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from parallelrun_agent.permits.queue import PermitQueue, WaitingCall
-from parallelrun_core.limits.definition import Limit
+from parallelrun_agent.permits.server import PermitServer
+from parallelrun_core.limits.definition import Limit, limit_catalog
 from parallelrun_core.store import keys
 from parallelrun_core.store.job_views import JobViews
 from parallelrun_core.store.permits import Call, Party, Permits
@@ -180,3 +183,27 @@ def test_permits_that_calls_hold_are_shared_by_jobs_and_none_starves(redis: Redi
     first, second, of_modest = begin([*hungry, modest], 150)
     assert min(first, second) >= 0.1 * 150
     assert 0.25 <= of_modest / 150 <= 0.75
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"[" * 50_000,
+        b'{"id": Infinity, "limit": "service", "what": "take"}',
+        b'{"id": 1, "limit": "service", "what": "slow", "seconds": 1%s}' % (b"0" * 400),
+        b"7",
+    ],
+)
+def test_permits_go_on_after_a_worker_has_sent_what_nobody_can_read(
+    redis_url: str, tmp_path: Path, line: bytes
+) -> None:
+    limit_catalog(tmp_path).define(Limit(name="service", in_flight=1))
+    server = PermitServer(tmp_path, redis_url, "n")
+    with socket.socket(fileno=server.open(("service",), "job", "process000")) as garbled:
+        garbled.sendall(line + b"\n")
+        garbled.settimeout(WITHIN_S)
+        assert garbled.recv(1) == b"", "it was given up"
+    with socket.socket(fileno=server.open(("service",), "job", "process001")) as worker:
+        worker.settimeout(WITHIN_S)
+        worker.sendall(b'{"id": 1, "limit": "service", "what": "take"}\n')
+        assert worker.recv(100) == b'{"id": 1}\n'

@@ -37,6 +37,8 @@ _AGAIN_S: Final = 1.0
 _KNOWN_S: Final = 2.0
 """How long the definition of a limit is taken to be as it was read."""
 _MOST_LINE: Final = 4096
+_MOST_TOKENS: Final = 10**12
+"""Of one call, as workers ask for no more."""
 _MOST_PAUSE_S: Final = 3600.0
 _QueueKey: TypeAlias = tuple[str, str]
 """A limit, and a job that asks for its permits here."""
@@ -166,7 +168,7 @@ class PermitServer:
                 return True
         except BlockingIOError:
             return True
-        except (OSError, ValueError, LookupError, TypeError) as error:
+        except (OSError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as error:
             log.warning("permits_protocol_violated", worker=connection.name, error=str(error))
         for key in [key for key in self._queues if key[1] == connection.job_id]:
             queue = self._queues[key]
@@ -177,7 +179,7 @@ class PermitServer:
 
     def _take(self, connection: _Connection, message: dict[str, Any]) -> None:
         name, number = str(message["limit"]), int(message["id"])
-        tokens = max(0, int(message.get("tokens", 0)))
+        tokens = min(_MOST_TOKENS, max(0, int(message.get("tokens", 0))))
         if error := self._refusal(connection, name, tokens):
             self._answer(WaitingCall((connection, number), Call("", 0)), {"error": error})
             return
