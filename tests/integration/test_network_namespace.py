@@ -66,7 +66,7 @@ class Wire:
         ip("link", "set", f"{self.name}a", "up")
 
     def lose_packets(self) -> None:
-        """They leave the namespace, and nobody takes them: its kernel sends them again, each time after twice as long."""
+        """Nobody takes what leaves the namespace: its kernel sends it again, each time after twice as long."""
         ip("addr", "del", f"{self.ours}/24", "dev", f"{self.name}a")
 
     def take_packets(self) -> None:
