@@ -123,8 +123,10 @@ EXAMPLES: dict[str, dict[str, list[Example]]] = {
             Example({STEP: GIVEN}, look=lambda spec: spec.mini_batch_size, found=7),
         ],
         "`${{outputs.y}}`": [
-            Example({ARGUMENTS: "${{outputs.scores}}"}, look=lambda spec: spec.argv({"scores": "/o"}), found=["/o"]),
-            Example({}, look=lambda spec: spec.append_row_to, found="scores"),
+            Example(
+                {ARGUMENTS: "${{outputs.scores}}"}, look=lambda spec: spec.argv({"all_scores": "/o"}), found=["/o"]
+            ),
+            Example({}, look=lambda spec: spec.append_row_to, found="all_scores"),
         ],
         "`${{parent.inputs.x}}`": [
             Example({}, look=lambda spec: spec.data_paths(), found=["DIR/data"]),
@@ -139,7 +141,7 @@ EXAMPLES: dict[str, dict[str, list[Example]]] = {
                 found=4,
             ),
         ],
-        "`${{parent.outputs.y}}`": [Example({}, look=lambda spec: spec.outputs["scores"].type, found="uri_file")],
+        "`${{parent.outputs.y}}`": [Example({}, look=lambda spec: spec.outputs["all_scores"].type, found="uri_file")],
         "`${{parent.jobs.s.outputs.y}}`": [
             Example(
                 {"jobs.s": FIRST, f"{STEP}.inputs.files": "${{parent.jobs.s.outputs.y}}"},

@@ -13,6 +13,7 @@ from parallelrun_core.azure.environment import read_environment
 from parallelrun_core.azure.findings import DocumentLocation, Findings
 from parallelrun_core.errors import InvalidInput
 from parallelrun_core.intake.reading import read_job
+from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.expressions import UNIQUE_NAME
 from parallelrun_core.spec.fields import ValueInput
 from tests.conformance.documents import COMPONENT, CONFIG, DELETE, PIPELINE, changed, read, spec_of
@@ -26,8 +27,29 @@ def test_a_pipeline_of_one_parallel_step_is_a_job(folder: Path) -> None:
     assert spec.data_paths() == [f"{folder}/data"]
     assert spec.argv() == ["--model", f"{folder}/data"]
     assert dict(spec.input_paths())["model"].mode == "download"
-    assert (spec.output_action, spec.append_row_to, spec.outputs["scores"].type) == ("append_row", "scores", "uri_file")
+    rows_to = spec.outputs["all_scores"].type
+    assert (spec.output_action, spec.append_row_to, rows_to) == ("append_row", "all_scores", "uri_file")
     assert (spec.mini_batch_size, spec.run_max_try, spec.run_invocation_timeout) == (5, 3, 60)
+
+
+def test_outputs_of_the_only_step_are_called_what_its_pipeline_calls_them(folder: Path) -> None:
+    bound, arguments = "${{parent.outputs.ALL_scores}}", f"{STEP}.task.program_arguments"
+
+    def read_with(**outputs: Any) -> JobSpec:
+        named = {arguments: "--to ${{ outputs.SCORES }} --more ${{outputs.more}}", f"{STEP}.outputs": outputs}
+        return spec_of(PIPELINE, folder, **named)
+
+    spec = read_with(scores=bound, more={"type": "uri_folder"})
+    assert (list(spec.outputs), spec.append_row_to) == (["all_scores", "more"], "all_scores")
+    assert spec.program_arguments == "--to ${{outputs.all_scores}} --more ${{outputs.more}}"
+    spec = read_with(scores=bound, more=None, all_scores={"type": "uri_folder"})
+    assert (list(spec.outputs), spec.append_row_to) == (["scores", "more", "all_scores"], "scores"), "the name is taken"
+    with pytest.raises(InvalidInput, match="'all_scores' is the output 'scores' of the step already"):
+        read_with(scores=bound, more=bound)
+    somewhere = {f"{STEP}.outputs": {"scores": None}, "settings.default_datastore": "azureml:ours"}
+    noted = {note.pointer: note.message for note in read(changed(PIPELINE, **somewhere), folder).notes}
+    assert noted["/outputs/all_scores"] == "no step writes this output"
+    assert "an output without a path is in the job's own outputs" in noted["/settings/default_datastore"]
 
 
 def test_tries_are_one_more_than_retries(folder: Path) -> None:
@@ -88,6 +110,9 @@ def test_a_step_has_from_its_component_what_it_does_not_say_itself(folder: Path)
         assert spec.environment_variables == {"A": "step", "B": "component"}
         assert Path(spec.code).resolve() == folder / "src"
         assert spec.argv() == ["--limit", "3"], "what is optional and not given is left out with its option"
+    strict = read(changed(PIPELINE, **{STEP: {**step, "component": component, "error_threshold": 0}}), folder)
+    assert strict.job.error_threshold == 0, "a step that says so allows none, whatever its component allows"
+    assert "/jobs/score/mini_batch_error_threshold: 0 is read as not set" in " ".join(map(str, strict.notes))
     spec = spec_of(PIPELINE, folder, **{STEP: {**step, "inputs": {**step["inputs"], "model": {"path": "./data"}}}})  # type: ignore[dict-item]
     assert spec.argv() == ["--model", f"{folder}/data", "--limit", "3"]
 
@@ -297,3 +322,11 @@ def test_a_spec_means_the_same_when_it_is_read_again(folder: Path, document: dic
     changes = {"inputs.files.path": "./data"} if document is COMPONENT else {}
     spec = spec_of(document, folder, **changes)
     assert read_job(spec.model_dump(mode="json", exclude_unset=True), folder=folder).job == spec
+
+
+def test_reuse_is_noted_as_without_effect_only_where_it_is(folder: Path) -> None:
+    alone = changed(CONFIG, allow_reuse=True)
+    assert any("is never reused" in str(note) for note in read(alone, folder).notes)
+    steps = {"score": alone, "again": alone}
+    notes = read({"type": "pipeline", "jobs": steps}, folder).notes
+    assert not any("is never reused" in str(note) for note in notes), "in a pipeline, it is"

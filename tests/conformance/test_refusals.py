@@ -87,6 +87,7 @@ LET_THROUGH_BY_THE_CLIENT: list[tuple[str, Any, str, str]] = [
         for value, why in ((-2, "or equal to -1"), (1.5, "whole number"))
     ),
     ("inputs.raw.path", "./nowhere", "/inputs/raw/path", "no file or folder"),
+    ("inputs.count", {"type": "integer", "default": 4, "max": 3}, "/inputs/count", "greater than 3"),
     ("jobs.score.inputs.model.path", "./nowhere", f"{STEP}/inputs/model/path", "no file or folder"),
     ("jobs.score.inputs.files", {"path": "${{parent.inputs.no}}"}, f"{STEP}/inputs/files/path", "no input 'no'"),
     ("mini_batch_size", "5", "/mini_batch_size", "it is a field of the step: jobs.score.mini_batch_size"),

@@ -144,7 +144,7 @@ def _input(value: Any, declared: GivenInput | None, scope: PipelineScope, locati
     if LATER in base and "value" in base:
         return _later_literal(base, kind, location, scope.findings)
     if "value" in base:
-        return read_literal(base["value"], kind, declared, location, scope.findings)
+        return read_literal(base["value"], kind, declared or entry, location, scope.findings)
     return _overlay(base, entry, declared, location, scope.findings)
 
 

@@ -141,11 +141,13 @@ _HINTS: Final = hints_of_options(
 )
 
 
-def read_v1(document: Mapping[str, Any], location: DocumentLocation, findings: Findings) -> Draft:
+def read_v1(
+    document: Mapping[str, Any], location: DocumentLocation, findings: Findings, *, is_step: bool = False
+) -> Draft:
     step = findings.validate(StepDocument, document, location.pointer, _HINTS)
     here = location.below(CONFIG)
     config = findings.validate(Config, as_mapping(document.get(CONFIG), here.pointer, findings), here.pointer, _HINTS)
-    draft = Draft(default=location.pointer)
+    draft = Draft(default=location.pointer, is_step=is_step)
     if step is not None:
         _put_step(step, location, draft, findings)
     if config is not None:
@@ -246,7 +248,7 @@ def _put_step(step: StepDocument, location: DocumentLocation, draft: Draft, find
     draft.put("input_data", list(data), location.at("inputs"))
     _put_outputs(step, location, draft)
     draft.put("program_arguments", _arguments(step.arguments or [], location, findings), location.at("arguments"))
-    if step.allow_reuse:
+    if step.allow_reuse and not draft.is_step:
         findings.note(location.at("allow_reuse"), "the result of an earlier job is never reused")
 
 

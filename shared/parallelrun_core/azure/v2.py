@@ -24,6 +24,7 @@ from parallelrun_core.azure.v2_models import TYPES
 from parallelrun_core.azure.v2_reader import V2Reader
 from parallelrun_core.azure.v2_step import StepReader
 from parallelrun_core.errors import InvalidInput
+from parallelrun_core.spec.expressions import same_name, with_renamed_outputs
 
 
 def read_v2(document: Mapping[str, Any], location: DocumentLocation, findings: Findings) -> Draft | PipelineDraft:
@@ -73,7 +74,34 @@ def _read_one_step(document: Mapping[str, Any], location: DocumentLocation, find
     outputs = as_mapping(document.get("outputs"), location.at("outputs"), findings)
     scope.outputs = output_bindings.pipeline_outputs(outputs, scope, location.below("outputs"))
     reader.read(step, location.below("jobs", name))
+    _name_outputs(reader, location, location.below("jobs", name, "outputs"))
     return reader.draft
+
+
+def _name_outputs(reader: StepReader, location: DocumentLocation, where: DocumentLocation) -> None:
+    """Call the outputs of the only step what its pipeline calls them, as far as no other output of it is called so.
+
+    Args:
+        where: the step's outputs.
+    """
+    draft, names = reader.draft, dict[str, str]()
+    outputs = draft.fields.get("outputs", {})
+    origins: dict[str, str] = {}
+    for name, key in reader.scope.outputs_to.items():
+        if (first := origins.setdefault(key, name)) != name:
+            message = f"the pipeline's output {key!r} is the output {first!r} of the step already"
+            reader.findings.wrong(where.at(name), message, "an output has one origin")
+        elif same_name(key, outputs) in (None, name):
+            names[name] = key
+    for key in reader.scope.outputs:
+        if key not in origins:
+            reader.findings.note(location.at("outputs", key), "no step writes this output")
+    draft.fields["outputs"] = {names.get(name, name): fields for name, fields in outputs.items()}
+    draft.origins |= {f"outputs/{key}": location.at("outputs", key) for key in names.values()}
+    if (rows_to := same_name(draft.fields.get("append_row_to", ""), outputs)) is not None:
+        draft.fields["append_row_to"] = names.get(rows_to, rows_to)
+    if arguments := draft.fields.get("program_arguments"):
+        draft.fields["program_arguments"] = with_renamed_outputs(arguments, names)
 
 
 def _read_by_itself(

@@ -31,6 +31,9 @@ _NUMBERS: Final = frozenset({
 })  # fmt: skip
 """Settings that are whole numbers. Inputs without a type come as texts through Azure ML's client."""
 _WHOLE: Final = re.compile("-?[0-9]{1,18}")
+_UNLESS_NONE: Final = frozenset({"error_threshold", "logging_level"})
+"""Settings of a step that count as they stand: where Azure ML's client takes that of a component for 0, it is not by
+them (reference §1.3)."""
 _PLACES_WORK: Final = "it places work in Azure ML, and has no effect here"
 
 
@@ -200,7 +203,8 @@ def merged(
     if component.get("instance_count") is not None:
         component = {**component, "resources": {"instance_count": component["instance_count"]}}
     for name in names:
-        inherits = not step.get(name) and component.get(name) is not None
+        is_set = step.get(name) is not None if name in _UNLESS_NONE else step.get(name)
+        inherits = not is_set and component.get(name) is not None
         locations[name] = where if inherits else location
         value = component[name] if inherits else step.get(name)
         if name == "environment_variables":

@@ -17,7 +17,7 @@ INHERITED: Final = (
     "resources", "retry_settings", "input_data", "max_concurrency_per_instance", "mini_batch_error_threshold",
     "mini_batch_size", "partition_keys", "task", "error_threshold", "logging_level", "environment_variables",
 )  # fmt: skip
-"""Settings that a step takes from its component where its own are missing or falsy (reference §1.3)."""
+"""Settings that a step takes from its component where its own are missing or, but for two, falsy (reference §1.3)."""
 
 HINTS: Final = {
     **hints_of_options("it is among the program_arguments: --{} VALUE", V2Step, V2Component, Task),
@@ -45,6 +45,10 @@ class StepReader(V2Reader):
         step = self._checked(V2Step, raw, location)
         self.findings.check()
         settings, locations = merged(step, component, location, where, INHERITED)
+        for name in INHERITED:
+            if isinstance(value := step.get(name), int) and settings[name] != value:
+                message = f"{value} is read as not set, as by Azure ML's client: its component has {settings[name]}"
+                self.findings.note(location.at(name), message)
         self._put_settings(V2Parallel.model_validate(settings), locations)
         task = settings.get("task")
         self._put_task(task, locations["task"].below("task"), settings.get("environment_variables"))

@@ -134,9 +134,10 @@ def _read(document: dict[Any, Any], location: DocumentLocation, findings: Findin
     is_batch = is_deployment(document)
     if is_batch and is_of_pipeline(document):
         from parallelrun_core.azure.batch_deployment import pipeline_of
+        from parallelrun_core.azure.pipelines.reader import read_pipeline
 
-        document, location = pipeline_of(document, location, findings)
-        is_batch = False
+        # Also one of a single step, whose inputs an invocation gives by the names that they have in the pipeline.
+        return read_pipeline(*pipeline_of(document, location, findings), findings)
     if is_v1(document):
         from parallelrun_core.azure.v1 import read_v1
 

@@ -119,6 +119,21 @@ def with_literals(text: str, literals: Mapping[str, str], dollar: str) -> str:
     return _EXPRESSION.sub(fill, text)
 
 
+def with_renamed_outputs(text: str, names: Mapping[str, str]) -> str:
+    """The text with other names of outputs in its expressions.
+
+    Args:
+        names: the new ones, by the old ones.
+    """
+
+    def rename(match: re.Match[str]) -> str:
+        target = reference(match[1])
+        key = same_name(target.name, names) if target and target.kind == "outputs" and not target.of_parent else None
+        return match[0] if key is None else f"${{{{outputs.{names[key]}}}}}"
+
+    return _EXPRESSION.sub(rename, text)
+
+
 def without_absent_parts(text: str, values: Mapping[str, object]) -> str:
     """The text without each `$[[…]]` part that refers to an input which is not given."""
 

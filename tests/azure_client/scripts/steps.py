@@ -73,6 +73,9 @@ ml_client.jobs.stream(one.name)
 assert only.name != one.name
 assert only.display_name == ml_client.jobs.get(only.name).display_name == "score"
 assert ml_client.jobs.get(one.name).display_name == "Only one"
+for called, output in ((one.name, "result"), (only.name, "scores")):
+    ml_client.jobs.download(called, output_name=output, download_path=f"out-{output}")
+    assert [path for path in Path(f"out-{output}").rglob("*") if path.is_file()], output
 
 # Filters.
 assert [each.name for each in ml_client.jobs.list(tag=f"of={ml_client.workspace_name}")] == [job.name]

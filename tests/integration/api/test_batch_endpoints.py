@@ -199,6 +199,32 @@ def test_a_pipeline_gets_its_inputs(api: httpx.Client, site: Site) -> None:
     assert [each["pointer"] for each in refused["errors"]] == ["/mini_batch_size", "/inputs/other", "/inputs/images"]
 
 
+def test_a_pipeline_of_one_step_is_invoked_with_its_own_names(api: httpx.Client, site: Site) -> None:
+    step = {
+        "type": "parallel", "inputs": {"files": "${{parent.inputs.images}}", "said": "${{parent.inputs.word}}"},
+        "outputs": {"rows": "${{parent.outputs.scores}}"}, "input_data": "${{inputs.files}}", "compute": "azureml:cpu",
+        "task": {
+            "type": "run_function", "code": str(site.code), "entry_script": "main.py", "environment": "azureml:any:1",
+            "program_arguments": "--said ${{inputs.said}}", "append_row_to": "${{outputs.rows}}",
+        },
+    }  # fmt: skip
+    pipeline = {
+        "type": "pipeline", "jobs": {"score": step}, "outputs": {"scores": {"type": "uri_file"}},
+        "inputs": {"images": {"type": "uri_folder", "path": str(site.data)}, "word": "hello"},
+    }  # fmt: skip
+    api.put(IRIS, json={})
+    made = api.put(BLUE, params={"default": "true"}, json={"type": "pipeline", "job_definition": pipeline})
+    assert made.status_code == 201, made.text
+    rows = site.data.parent / "made" / "rows.txt"
+    given = {"inputs": {"word": "there"}, "outputs": {"scores": {"path": str(rows), "type": "uri_file"}}}
+    answer = api.post(f"{IRIS}:invoke", json=given)
+    assert answer.status_code == 202, answer.text
+    spec = answer.json()["spec"]
+    job = spec["steps"]["score"]["job"]
+    assert (job["inputs"]["said"]["value"], job["inputs"]["files"]["path"]) == ("there", str(site.data))
+    assert spec["outputs"]["scores"]["path"] == str(rows)
+
+
 @pytest.mark.parametrize(
     "asked, pointer",
     [

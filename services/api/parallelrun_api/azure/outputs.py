@@ -35,10 +35,10 @@ def types_of(facade: Facade, job_id: str, name: str) -> dict[str, str]:
     }
     if _has_only_rows(record):
         return {ROWS: "uri_folder"}
-    aliases = _aliases(facade, job_id, name, is_pipeline=record.is_pipeline)
+    aliases = _aliases(facade, record, name)
     if aliases is None:
         return types
-    return {alias: types[key] for alias, key in aliases.items() if key in types}
+    return {alias: types[key] for alias, key in aliases.items()}
 
 
 def served_output(facade: Facade, job_id: str, name: str, output: str) -> ServedFolder:
@@ -52,7 +52,7 @@ def served_output(facade: Facade, job_id: str, name: str, output: str) -> Served
     if output == ROWS and _has_only_rows(record):
         spec = record.job_spec()
         return _served(facade, folder.output_file(spec) if spec.output else str(folder.outputs))
-    aliases = _aliases(facade, job_id, name, is_pipeline=record.is_pipeline)
+    aliases = _aliases(facade, record, name)
     if aliases is not None:
         key = same_name(output, aliases)
         if key is None:
@@ -74,7 +74,7 @@ def output_place(facade: Facade, name: str, output: str) -> str:
         return folder.output_file(record.job_spec())
     if is_all_artifacts(record, output):
         return str(folder.path)
-    aliases = _aliases(facade, job_id, name, is_pipeline=record.is_pipeline) or {}
+    aliases = _aliases(facade, record, name) or {}
     return output_path(folder, aliases.get(same_name(output, aliases) or "", output))
 
 
@@ -111,21 +111,39 @@ def _served(facade: Facade, place: str) -> ServedFolder:
     return ServedFolder(anchor=Path("/"), beneath=os.fsdecode(real).lstrip("/"), only=only, names=names)
 
 
-def _aliases(facade: Facade, job_id: str, name: str, *, is_pipeline: bool) -> dict[str, str] | None:
-    """Return what a pipeline's outputs are called in its only step; None: the outputs have their own names.
+def keys_by_name(sent: Mapping[str, Any], outputs: Mapping[str, Any], *, is_step: bool) -> dict[str, str]:
+    """The outputs of a job that a pipeline of one parallel step has become, by the names that its client knows.
 
-    A pipeline of one parallel step is one job here, whose outputs are called as in the step.
+    They are called as those of the pipeline; as those of the step, where that has another output of such a name, and in
+    jobs of earlier releases.
+
+    Args:
+        sent: the pipeline as its client has sent it.
+        outputs: those of the job.
+        is_step: by the names that they have in the step.
     """
-    sent = facade.names.of(job_id).get("sent") or {}
-    if is_pipeline or name == job_id or sent.get("jobType") != "Pipeline":
-        return None
-    aliases = {}
+    keys: dict[str, str] = {}
     for node in (sent.get("jobs") or {}).values():
-        for key, text in _bindings(node):
+        for of_step, text in _bindings(node):
             bound = reference(only_expression(text) or text)
-            if bound is not None and bound.of_parent and bound.kind == "outputs":
-                aliases[bound.name] = key
-    return aliases
+            if bound is None or not bound.of_parent or bound.kind != "outputs":
+                continue
+            key = same_name(of_step, outputs) or same_name(bound.name, outputs)
+            if key is not None:
+                keys[of_step if is_step else bound.name] = key
+    return {**{key: key for key in outputs if is_step and key not in keys.values()}, **keys}
+
+
+def _aliases(facade: Facade, record: JobRecord, name: str) -> dict[str, str] | None:
+    """Return the outputs of a job by the names that its client knows; None: these are their own.
+
+    Args:
+        name: by which the client asks for the job.
+    """
+    sent = facade.names.of(record.job_id).get("sent") or {}
+    if record.is_pipeline or sent.get("jobType") != "Pipeline":
+        return None
+    return keys_by_name(sent, record.spec.get("outputs") or {}, is_step=name == record.job_id)
 
 
 def _bindings(node: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from parallelrun_api.azure.children import ChildStep
 from parallelrun_api.azure.facade import Facade
 from parallelrun_api.azure.ids import version_of, without_prefix
+from parallelrun_api.azure.outputs import keys_by_name
 from parallelrun_core.answers.jobs import Job
 from parallelrun_core.errors import NotFound
 from parallelrun_core.spec.expressions import only_expression, reference, step_reference
@@ -31,7 +32,7 @@ def job_payload(facade: Facade, scope: str, job: Job, step: ChildStep | None) ->
     compute = f"{scope}/computes/{spec['compute']}" if spec.get("compute") else step.compute if step else ""
     if compute:
         common["computeId"] = compute
-    inputs, outputs = _inputs(job, step), _outputs(job)
+    inputs, outputs = _inputs(job, step), _outputs(job, step)
     common |= {"tags": spec.get("tags"), "inputs": inputs, "outputs": outputs}
     kind = str(spec.get("type") or ("command" if spec.get("command") else "parallel"))
     if step is not None:
@@ -79,9 +80,12 @@ def _source(step: ChildStep | None, name: str) -> str:
     return "" if "${{" in text else text
 
 
-def _outputs(job: Job) -> dict[str, Any]:
+def _outputs(job: Job, step: ChildStep | None) -> dict[str, Any]:
     outputs = _named(job, "outputs")
-    return {name: {"jobOutputType": _type(raw.get("type"))} for name, raw in outputs.items()}
+    keys = {key: key for key in outputs}
+    if step is not None and job.parent is None:
+        keys = keys_by_name(step.sent, outputs, is_step=True)
+    return {name: {"jobOutputType": _type(outputs[key].get("type"))} for name, key in keys.items()}
 
 
 def _type(kind: object) -> object:

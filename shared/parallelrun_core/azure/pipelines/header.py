@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from parallelrun_core.azure.findings import DocumentLocation, Findings
 from parallelrun_core.azure.part import DocumentPart
 from parallelrun_core.azure.v2_models import Resources, Task, V2Pipeline, V2RetrySettings, V2Settings, V2Step
 from parallelrun_core.azure.v2_reader import check_identity, note_compute
+
+_ONLY_IN_PATHS: Final = (
+    "it stands for ${{default_datastore}} in paths; an output without a path is in the job's own outputs, and not there"
+)
 
 
 class PipelineHeader(NamedTuple):
@@ -37,6 +41,8 @@ def read_header(document: Mapping[str, Any], location: DocumentLocation, finding
     )
     note_compute({"default_compute": settings.default_compute}, location.below("settings"), findings)
     note_compute({"compute": fields.compute}, location, findings)
+    if settings.default_datastore is not None:
+        findings.note(location.at("settings", "default_datastore"), _ONLY_IN_PATHS)
     check_identity(document, location, findings)
     return PipelineHeader(fields, settings)
 

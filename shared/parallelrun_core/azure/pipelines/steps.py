@@ -89,8 +89,11 @@ def _read_other_form(step: RawStep, fields: Mapping[str, Any], scope: PipelineSc
                 document[group] = _bound_inputs(entries, scope, where)
     if isinstance(document.get("outputs"), dict):
         document["outputs"] = _bound_outputs(document["outputs"], scope, step.location.below("outputs"))
-    draft = (read_v1 if step.kind == V1 else read_own)(document, step.location, findings)
-    draft.is_step = True
+    if step.kind == V1:
+        draft = read_v1(document, step.location, findings, is_step=True)
+    else:
+        draft = read_own(document, step.location, findings)
+        draft.is_step = True
     if scope.default_compute and not draft.fields.get("compute"):
         draft.put("compute", scope.default_compute, step.location.at("compute"))
     return draft
