@@ -16,7 +16,7 @@ from parallelrun_core.code.entry_script_check import check_entry_script
 from parallelrun_core.code.source import is_there, source_of
 from parallelrun_core.datastores import registry as datastore_registry
 from parallelrun_core.errors import InvalidInput, Problem
-from parallelrun_core.intake.reading import Reading, read_job
+from parallelrun_core.intake.reading import Reading, read_job, read_text
 from parallelrun_core.names.assets import INCLUDES, Names
 from parallelrun_core.problems import Problems, did_you_mean
 from parallelrun_core.spec import JobSpec, PipelineSpec, load_document, set_field
@@ -87,19 +87,23 @@ def read_job_file(path: str | Path, assignments: Iterable[str] = (), names: Name
         InvalidInput: the file can't be read, or fields are wrong, all of which are reported at once.
     """
     file = Path(path)
-    text, document = _content(file)
-    assigned = []
-    for assignment in assignments:
-        set_field(document, assignment)
-        assigned.append(assignment.partition("=")[0])
-    source = Source(file, text, document, assigned)
-    folder = file.absolute().parent
-    try:
-        reading = read_job(document, folder=folder, names=names and names(folder))
-    except InvalidInput as error:
-        error.replace_problems(source.located)
-        raise
-    return replace(reading, located=source.located, notes=(*reading.notes, *source.notes()))
+    text = _text_of(file)
+
+    def read(document: object) -> Reading:
+        assigned = []
+        for assignment in assignments:
+            set_field(document, assignment)
+            assigned.append(assignment.partition("=")[0])
+        source = Source(file, text, document, assigned)
+        folder = file.absolute().parent
+        try:
+            reading = read_job(document, folder=folder, names=names and names(folder))
+        except InvalidInput as error:
+            error.replace_problems(source.located)
+            raise
+        return replace(reading, located=source.located, notes=(*reading.notes, *source.notes()))
+
+    return read_text(lambda: _document_in(text, file), read)
 
 
 @contextmanager
@@ -120,7 +124,8 @@ def read_definition(definition: Mapping[str, Any] | str | Path, **changes: str) 
         yield {**definition, **changed}, Path.cwd()
         return
     file = Path(definition)
-    text, document = _content(file)
+    text = _text_of(file)
+    document = _document_in(text, file)
     source = Source(file, text, document, [])
     try:
         yield {**document, **changed} if isinstance(document, dict) else document, file.absolute().parent
@@ -129,13 +134,16 @@ def read_definition(definition: Mapping[str, Any] | str | Path, **changes: str) 
         raise
 
 
-def _content(file: Path) -> tuple[bytes, object]:
+def _text_of(file: Path) -> bytes:
     try:
-        text = file.read_bytes()
+        return file.read_bytes()
     except OSError as error:
         raise InvalidInput.at("", f"{file}: {error.strerror or error}") from error
+
+
+def _document_in(text: bytes, file: Path) -> object:
     try:
-        return text, load_document(text)
+        return load_document(text)
     except InvalidInput as error:
         if file.suffix == ".py":
             hint = f"`parallelrun init` writes one, which names the script: entry_script: {file.name}"

@@ -23,6 +23,7 @@ from parallelrun_core.errors import InvalidInput, ParallelRunError, Problem
 from parallelrun_core.intake.resolved_form import is_resolved, read_resolved
 from parallelrun_core.names.assets import Names
 from parallelrun_core.spec import JobSpec, PipelineSpec
+from parallelrun_core.untrusted.document import RepeatedKeys
 
 __all__ = ["Note", "Reading", "read_job"]
 
@@ -114,6 +115,27 @@ def read_job(document: object, *, folder: Path | None = None, names: Names | Non
     if folder is not None and isinstance(spec, JobSpec):
         spec = spec.relative_to(folder)
     return _reading(draft, spec, tuple(dict.fromkeys(findings.notes)))
+
+
+def read_text(load: Callable[[], object], read: Callable[[object], Reading]) -> Reading:
+    """The job that a text describes: keys that are given twice hide nothing else that is wrong with it.
+
+    Args:
+        load: returns the document in the text.
+        read: reads that, as `read_job` does.
+
+    Raises:
+        InvalidInput: with one problem for each such key and each wrong field.
+    """
+    try:
+        document = load()
+    except RepeatedKeys as repeated:
+        try:
+            read(repeated.document)
+        except InvalidInput as error:
+            raise InvalidInput(problems=(*repeated.problems, *error.problems)) from error
+        raise
+    return read(document)
 
 
 def _note_leading_zeros(part: object, pointer: str, findings: Findings) -> None:

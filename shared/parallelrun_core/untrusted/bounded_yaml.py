@@ -22,6 +22,8 @@ MAX_DEPTH: Final = 100
 _MAX_DIGITS: Final = 4_000
 """Python converts more decimal digits only on request, because that takes quadratic time."""
 
+_MOST_REPEATED: Final = 20
+
 _INT: Final = "tag:yaml.org,2002:int"
 _FLOAT: Final = "tag:yaml.org,2002:float"
 _TEXT: Final = "tag:yaml.org,2002:str"
@@ -36,8 +38,8 @@ _HALF: Final = re.compile("[\ud800-\udfff]")
 class BoundedLoader(yaml.SafeLoader):
     """Creates plain objects only, and refuses what stands for too much.
 
-    Refuses also a key that is given twice; PyYAML would drop the first. What `<<` merges in may be overridden. Keys are
-    texts: that of `0: a` is `"0"`, and that of `on: a` is `"on"`.
+    Notes also keys that are given twice, in `repeated`: of each, the first is dropped. What `<<` merges in may be
+    overridden. Keys are texts: that of `0: a` is `"0"`, and that of `on: a` is `"on"`.
 
     Joins the halves in which JSON writes a character beyond U+FFFF, such as an emoji; PyYAML leaves them apart.
     """
@@ -47,6 +49,8 @@ class BoundedLoader(yaml.SafeLoader):
         self._values = 0
         self._depth = 0
         self._merged = 0
+        self.repeated: list[ComposerError] = []
+        """Keys that are given twice, up to some."""
         self._values_of: dict[str, int | None] = {}
         """Of each anchor: how many values it stands for; None while it is being read."""
 
@@ -85,9 +89,9 @@ class BoundedLoader(yaml.SafeLoader):
             if not isinstance(key, yaml.ScalarNode) or key.tag == _MERGE:
                 continue
             first = first_marks.setdefault((key.tag, key.value), key.start_mark)
-            if first is not key.start_mark:
+            if first is not key.start_mark and len(self.repeated) < _MOST_REPEATED:
                 why = f"the key {key.value!r} is given twice, first on line {first.line + 1}"
-                raise ComposerError(None, None, why, key.start_mark)
+                self.repeated.append(ComposerError(None, None, why, key.start_mark))
         return node
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:

@@ -9,17 +9,30 @@ from typing import Any, Final
 
 import yaml
 
-from parallelrun_core.errors import InvalidInput
+from parallelrun_core.errors import InvalidInput, Problem
 from parallelrun_core.untrusted.bounded_yaml import BoundedLoader
 
 MAX_DOCUMENT_BYTES: Final = 1 << 20
 _MAX_SHOWN: Final = 200
 
 
+class RepeatedKeys(InvalidInput):
+    """Keys of a document are given twice.
+
+    Args:
+        document: what it has without the first of each, for whoever looks for all that is wrong with it.
+    """
+
+    def __init__(self, message: str = "", *, problems: tuple[Problem, ...] = (), document: object = None) -> None:
+        super().__init__(message, problems=problems)
+        self.document = document
+
+
 def load_document(text: str | bytes) -> object:
     """Read YAML or JSON; creates only plain objects.
 
     Raises:
+        RepeatedKeys: keys are given twice, with the line of each.
         InvalidInput: it can't be read, with the line.
     """
     if len(text) > MAX_DOCUMENT_BYTES:
@@ -28,15 +41,23 @@ def load_document(text: str | bytes) -> object:
         with suppress(InvalidInput):  # told below, with its line
             return load_json(text)
     try:
-        return yaml.load(text, Loader=BoundedLoader)  # noqa: S506 - it is safe, and bounded
+        loader = BoundedLoader(text)
+        document: object = loader.get_single_data()
     except yaml.MarkedYAMLError as error:
-        mark, why = error.problem_mark, ", ".join(filter(None, (error.context, error.problem)))
-        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        lines = text.splitlines()[mark.line : mark.line + 1] if mark else []
-        line_hint = f"the line is {_shown(lines[0])}" if lines else ""
-        raise InvalidInput.at("", f"not readable as YAML or JSON: {where}{why}", line_hint) from error
+        raise InvalidInput(problems=(_problem_of(error, text),)) from error
     except Exception as error:  # PyYAML lets through whatever its constructors raise
         raise InvalidInput.at("", f"not readable as YAML or JSON: {' '.join(str(error).split())}") from error
+    if loader.repeated:
+        raise RepeatedKeys(problems=tuple(_problem_of(each, text) for each in loader.repeated), document=document)
+    return document
+
+
+def _problem_of(error: yaml.MarkedYAMLError, text: str | bytes) -> Problem:
+    mark, why = error.problem_mark, ", ".join(filter(None, (error.context, error.problem)))
+    where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+    lines = text.splitlines()[mark.line : mark.line + 1] if mark else []
+    line_hint = f"the line is {_shown(lines[0])}" if lines else ""
+    return Problem(pointer="", message=f"not readable as YAML or JSON: {where}{why}", hint=line_hint)
 
 
 def load_json(text: str | bytes) -> Any:

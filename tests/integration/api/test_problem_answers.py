@@ -56,6 +56,18 @@ class TestProblems:
 
         assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/body/mini_batches/0")
 
+    def test_a_key_that_is_given_twice_hides_nothing_else(self, api: httpx.Client, site: Site) -> None:
+        text = (
+            f"entry_script: main.py\ncode: {site.code}\nnodes: 2\ncode: x\ninputs: {site.data}\nretries: 1\ncode: y\n"
+        )
+        answer = api.post("/v1/jobs", content=text, headers={"Content-Type": "application/yaml"})
+        told = [f"{each['pointer']} {each['message']}" for each in answer.json()["errors"]]
+        assert answer.status_code == 422
+        assert [each.partition("the key ")[2] for each in told[:2]] == ["'code' is given twice, first on line 2"] * 2, (
+            told
+        )
+        assert [each.partition(" ")[0] for each in told[2:]] == ["/nodes", "/retries"], told
+
     def test_a_body_that_is_no_text_is_a_problem_of_the_contract(self, api: httpx.Client) -> None:
         headers = {"Content-Type": "application/json"}
         answer = api.post(f"/v1/jobs/{JOB}:retry", content=b"\xff\xfe", headers=headers)

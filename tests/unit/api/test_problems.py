@@ -28,6 +28,7 @@ from parallelrun_core.azure.scope import DocumentTooLarge
 from parallelrun_core.names.assets import UnknownAsset, UnknownVersion
 from parallelrun_core.pipelines.outputs import SkippedOutput
 from parallelrun_core.store.connection import ServerUnable
+from parallelrun_core.untrusted.document import RepeatedKeys
 
 
 def leaves(root: type[errors.ParallelRunError]) -> Iterator[type[errors.ParallelRunError]]:
@@ -47,6 +48,7 @@ EXPECTED = {
     QuotaExceeded: (429, "quota_exceeded"),
     errors.InvalidInput: (422, "invalid_input"),
     errors.UnsafePath: (422, "unsafe_path"),
+    RepeatedKeys: (422, "invalid_input"),
     errors.Unauthorized: (401, "unauthorized"),
     errors.NotFound: (404, "not_found"),
     SkippedOutput: (404, "not_found"),

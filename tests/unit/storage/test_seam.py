@@ -52,7 +52,7 @@ A_TABLE = "a table of ours beside the module"
 A_COPY = "what a storage has copied to this disk"
 THE_JOB_FOLDER = "the job folder stays on the shared volume"
 ALLOWED = {
-    ("client/parallelrun/job_file/reading.py", "_content"): THE_CODE,
+    ("client/parallelrun/job_file/reading.py", "_text_of"): THE_CODE,
     ("client/parallelrun/job_file/reading.py", "_trouble_with_code"): THE_CODE,
     (
         "client/parallelrun/job_file/reading.py",

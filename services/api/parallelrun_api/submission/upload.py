@@ -14,7 +14,7 @@ from starlette.requests import Request
 
 from parallelrun_api.http.errors import BodyTooLarge, UnsupportedMediaType
 from parallelrun_api.submission.forms import CONTENT, SubmissionForm
-from parallelrun_core.intake.reading import Reading, read_job
+from parallelrun_core.intake.reading import Reading, read_job, read_text
 from parallelrun_core.names.assets import Names
 from parallelrun_core.spec import JobSpec, PipelineSpec, load_document, load_json
 
@@ -59,7 +59,8 @@ class ReceivedForm:
         Raises:
             InvalidInput: it can't be accepted.
         """
-        return SubmittedForm(reading=read_job(self.load(self.text), names=names), code=self.code, sha256=self.sha256)
+        reading = read_text(lambda: self.load(self.text), lambda document: read_job(document, names=names))
+        return SubmittedForm(reading=reading, code=self.code, sha256=self.sha256)
 
     def close(self) -> None:
         if self.code is not None:
