@@ -72,6 +72,27 @@ def test_preview_of_a_job_file_reads_as_the_job_says(capsys: pytest.CaptureFixtu
     assert found["first_files"] == [str(data / "a.csv"), str(data / "b.csv")]
 
 
+@pytest.mark.parametrize("key, mini_batches, told", [
+    ("shop", 2, ""), ("name", 1, "a mini-batch has all rows of the same name"),
+    ("nam", 1, "no column 'nam' to group by; did you mean 'name'?"),
+])  # fmt: skip
+def test_preview_of_a_job_with_partition_keys_counts_groups(
+    key: str, mini_batches: int, told: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for shop in ("s=1", "s=2"):
+        (tmp_path / "data" / shop).mkdir(parents=True)
+        for file in ("a.csv", "b.csv"):
+            (tmp_path / "data" / shop / file).write_text("id,name\n1,Ada\n")
+    steps = "[read_delimited, {extract_columns_from_partition_format: 's={shop}/*.csv'}]"
+    inputs = f"inputs: {{data: {{path: data, transformations: {steps}}}}}"
+    job = tmp_path / "job.yml"
+    job.write_text(f"entry_script: e.py\npartition_keys: [{key}]\n{inputs}\n")
+    (found,) = shown(capsys, str(job))
+    assert (found["mini_batches"], found["is_complete"]) == (mini_batches, not told)
+    assert told in " ".join(found["warnings"])
+    assert len(found["rows"]) == 4
+
+
 def test_preview_names_a_file_that_can_not_be_read_and_fails(capsys: pytest.CaptureFixture[str], data: Path) -> None:
     (found,) = shown(capsys, str(data / "a.csv"), "--read", "read_parquet")
     assert str(data / "a.csv") in found["errors"][0]

@@ -152,13 +152,16 @@ def test_nobody_is_asked_for_the_columns_if_no_step_needs_one(monkeypatch: pytes
 def test_columns_that_steps_name_in_vain_are_warned_of(files: Mapping[str, str], read: str) -> None:
     warnings: list[DataWarning] = []
     conversion = {"columns": ["x", "tt"], "column_type": "string"}
-    steps = [{"convert_column_types": [conversion]}, {"drop_columns": "Path"}, {"keep_columns": ["x", "gone"]}]
+    late = {"convert_column_types": [{"columns": "y", "column_type": "string"}]}
+    steps = [{"convert_column_types": [conversion]}, {"drop_columns": "Path"}, {"keep_columns": ["x", "gone"]}, late]
     assert cut(files, [read, *steps], warnings=warnings)
     assert [(each.column, each.what.partition(" ")[0], each.remedy) for each in warnings] == [
         ("tt", "convert_column_types", "did you mean 't'?"),
         ("Path", "drop_columns", "include_path_column: true, an option of the read step, makes it"),
         ("gone", "keep_columns", "there are x, y, t"),
+        ("y", "convert_column_types", "put convert_column_types before that step"),
     ]
+    assert "a keep_columns before it has left it out" in warnings[-1].what
 
 
 def test_files_that_cannot_be_read_are_told_by_whoever_reads_them() -> None:

@@ -2,8 +2,9 @@
 or has the columns of a text table found that workers get only parts of.
 
 On standard input: `{plan}`, the input's record in `inputs.json`; with `schema`, where its columns are to be frozen. On
-standard output: `{error, missing}`, the latter with each step, the column that it names in vain, and those that there
-are. Only the first files are looked at: a column that none of them has is taken for a mistake.
+standard output: `{error, missing}`, the latter with each step, the column that it names in vain, those that there are,
+and the step before it that has left the column out. Only the first files are looked at: a column that none of them has
+is taken for a mistake.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from parallelrun_worker.tables.text_format import TextFormat
 _MOST = 2000
 _MOST_MISSING = 20
 
-Missing = tuple[str, str, list[str]]
-"""A step, the column that it names in vain, and those that there are."""
+Missing = tuple[str, str, list[str], str]
+"""A step, the column that it names in vain, those that there are, and the step that has left it out; empty: none."""
 
 
 def main() -> int:
@@ -64,16 +65,23 @@ def check(plan: dict[str, Any], names: list[str], missing: list[Missing]) -> Non
     table = NamedColumns([*names, *([PATH] if plan["read"]["include_path_column"] else [])])
     if plan["extracts_first"]:
         table.columns += from_paths
+    left_out_by: dict[str, str] = {}
     for step in plan["steps"]:
         for selection in [step.get("columns"), *(each["columns"] for each in step.get("conversions", ()))]:
             columns = selection if isinstance(selection, list) else []
-            missing += [(step["step"], name, table.columns) for name in columns if name not in table.columns]
+            missing += [
+                (step["step"], name, table.columns, left_out_by.get(name, ""))
+                for name in columns
+                if name not in table.columns
+            ]
         match step["step"]:
             case "extract_columns_from_partition_format":
                 table.columns += from_paths
             case "keep_columns" | "drop_columns":
                 check_kept(table, step)
-                table.columns = columns_left(table, step)
+                remaining = columns_left(table, step)
+                left_out_by.update((name, step["step"]) for name in table.columns if name not in remaining)
+                table.columns = remaining
             case "filter":
                 check_filtered(table, step["expression"])
 

@@ -53,9 +53,15 @@ def check_columns(
     if not plan.sample or not any(isinstance(step, _NAMING) for step in plan.steps):
         return
     answer = yield from _answer(plan, rule)
-    for step, name, columns in answer.get("missing", ()):
-        hint = _BY_OPTION if name == _PATH else did_you_mean(name, columns, f"there are {', '.join(columns[:_MOST])}")
-        warn(DataWarning("no_such_column", "", name, f"{step} names it, and the first files have no such column", hint))
+    for step, name, columns, left_out_by in answer.get("missing", ()):
+        if left_out_by:
+            event = f"{step} names it, and a {left_out_by} before it has left it out"
+            hint = f"put {step} before that step"
+        else:
+            event = f"{step} names it, and the first files have no such column"
+            those = f"there are {', '.join(columns[:_MOST])}"
+            hint = _BY_OPTION if name == _PATH else did_you_mean(name, columns, those)
+        warn(DataWarning("no_such_column", "", name, event, hint))
 
 
 def freeze_columns(plan: InputPlan, schema: Path, rule: PathRule | None = None) -> Iterator[None]:

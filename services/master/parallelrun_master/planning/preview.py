@@ -23,6 +23,8 @@ from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.layout import Layout
 from parallelrun_core.mltable.input_plan import InputPlan, load_plans
 from parallelrun_core.mltable.partition_format import format_of_paths
+from parallelrun_core.mltable.plan import plan_inputs
+from parallelrun_core.problems import did_you_mean
 from parallelrun_core.spec import JobSpec
 from parallelrun_core.spec.data_defaults import OWN
 from parallelrun_core.spec.fields import Input
@@ -67,9 +69,13 @@ def preview(spec: JobSpec, rows: int, *, guesses: bool = False, rule: PathRule |
             if by_path and input_preview.read is not None:
                 step = f"extract_columns_from_partition_format: '{by_path}'"
                 input_preview.warnings.append(f"names of folders hold values; this step makes columns of them: {step}")
-            if spec.mini_batch_size is not None and not spec.size.is_auto:
+            by_itself = spec.model_copy(update={"input_data": (name,)})
+            (plan,) = plan_inputs(by_itself, rule) if spec.partition_keys else (None,)
+            if plan is not None and plan.is_shuffled:
+                _tell_of_groups(input_preview, plan)
+            elif plan is not None or (spec.mini_batch_size is not None and not spec.size.is_auto):
                 with tempfile.TemporaryDirectory(prefix="parallelrun-preview-") as folder:
-                    _count(input_preview, spec.model_copy(update={"input_data": (name,)}), Path(folder), rule)
+                    _count(input_preview, by_itself, Path(folder), rule)
         except ParallelRunError as error:
             problems = getattr(error, "problems", ())
             messages = [f"{each.message}{each.hint and f' ({each.hint})'}" for each in problems]
@@ -119,7 +125,7 @@ def _fill(input_preview: InputPreview, spec: JobSpec, folder: Path, rows: int, r
 
 
 def _count(input_preview: InputPreview, spec: JobSpec, folder: Path, rule: PathRule | None) -> None:
-    """Count the mini-batches of the size that the job gives, of the input as the job has it."""
+    """Count the mini-batches that the job would cut, of the input as the job has it."""
     until = time.monotonic() + _LISTING_S
     input_preview.mini_batches = 0
     for cut in InputCuts(folder, spec, KnownInput(), rule=rule):
@@ -127,6 +133,19 @@ def _count(input_preview: InputPreview, spec: JobSpec, folder: Path, rule: PathR
         if time.monotonic() > until:
             input_preview.is_complete = False
             return
+
+
+def _tell_of_groups(input_preview: InputPreview, plan: InputPlan) -> None:
+    """Say that mini-batches are groups of rows, and which of its keys are no columns."""
+    input_preview.mini_batches, input_preview.is_complete = 1, False
+    grouped = f"a mini-batch has all rows of the same {', '.join(plan.keys)}"
+    input_preview.warnings.append(f"{grouped}; how many there are is known once the job has read them all")
+    columns = [column.name for column in input_preview.columns]
+    groupable = {*columns, *(plan.partition.names if plan.partition else ())}
+    for key in plan.keys if columns else ():
+        if key not in groupable:
+            hint = did_you_mean(key, groupable, f"there are {', '.join(columns[:_MOST_PATHS])}")
+            input_preview.warnings.append(f"the first rows have no column {key!r} to group by; {hint}")
 
 
 def _read_rows(
