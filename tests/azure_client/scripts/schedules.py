@@ -14,7 +14,9 @@ name = f"nightly{time.time_ns()}"
 recurrence = RecurrenceTrigger(
     frequency="day", interval=1, schedule=RecurrencePattern(hours=2, minutes=[30]), time_zone=TimeZone.UTC
 )
-schedule = JobSchedule(name=name, trigger=recurrence, create_job=load_job("pipeline.yml"))
+job = load_job("pipeline.yml")
+job.jobs["prepare"].environment_variables = {"KEY": "value"}
+schedule = JobSchedule(name=name, trigger=recurrence, create_job=job)
 schedule = ml_client.schedules.begin_create_or_update(schedule).result()
 assert schedule.is_enabled
 assert name in [each.name for each in ml_client.schedules.list()]

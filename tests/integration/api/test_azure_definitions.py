@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 
+from parallelrun_core.layout import job_ids
+from parallelrun_core.schedules.records import Revision
+from parallelrun_core.schedules.store import ScheduleStore
 from parallelrun_core.store.registry import Registry
 from parallelrun_core.wire.states import JobState
 from tests.integration.api.conftest import Site
 from tests.integration.api.server import Master
-from tests.security.azure_target import TOKEN, WORKSPACE, AzureTarget, azure_target
+from tests.security.azure_target import ML, TOKEN, WORKSPACE, AzureTarget, azure_target
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -101,6 +106,33 @@ def test_a_deployment_made_in_another_way_is_not_shown_as_the_clients(
     assert not list((target.root / "azure" / "deployments").iterdir()), "nothing is remembered of what is deleted"
 
 
+def test_an_invocation_that_is_sent_again_is_one_job_and_tells_what_has_no_effect(
+    target: AzureTarget, native: httpx.Client, site: Site, model: Path
+) -> None:
+    assert target.call("PUT", ENDPOINT, {"properties": {}})[0] in {200, 201}
+    assert target.call("PUT", DEPLOYMENT, sent(site, model, "blue"))[0] in {200, 201}
+    data = {"UriFolder": {"jobInputType": "UriFolder", "uri": str(site.data)}}
+    compute = {"instanceCount": 2, "instanceType": "Standard_NC6", "target": "gpus"}
+    body = json.dumps({"properties": {"inputData": data, "compute": compute}}).encode()
+    headers = {
+        "Authorization": f"Bearer {target.token()}", "Content-Type": "application/json",
+        "azureml-model-deployment": "blue",
+    }  # fmt: skip
+
+    def invoke(request: str) -> str:
+        status, text = target.ask("POST", f"{ENDPOINT}/jobs", body, {**headers, "repeatability_request-id": request})
+        assert status == 201, text
+        return str(json.loads(text)["name"])
+
+    first = invoke("5f0c")
+    assert invoke("5f0c") == first, "the answer was lost, and the client asks again"
+    assert invoke("77aa") != first
+    job = native.get(f"/v1/jobs/{first}").json()
+    assert job["spec"]["instance_count"] == 2
+    noted = {note.partition(":")[0] for note in job["notes"] if "of its deployment" in note}
+    assert noted == {"/compute/instance_type", "/compute/target"}
+
+
 def test_defaults_of_an_endpoint_that_are_no_mapping_are_refused(target: AzureTarget) -> None:
     status, value = target.call("PUT", ENDPOINT, {"properties": {"defaults": ["x"]}})
     assert status in {400, 422}, value
@@ -126,6 +158,30 @@ def test_a_schedule_that_was_changed_in_another_way_is_defined_anew_by_the_clien
     answer = shown(target, SCHEDULE)
     assert (answer["trigger"]["expression"], answer["isEnabled"]) == ("0 1 * * *", False)
     assert answer["action"]["jobDefinition"]["jobs"] == {"a": STEP}, "as the client has sent it, also while disabled"
+
+
+def test_a_schedule_takes_each_change_of_its_job_and_no_mask_for_one(target: AzureTarget) -> None:
+    job = {
+        "jobType": "Command", "command": "true", "environmentId": "azureml:e:1",
+        "environmentVariables": {"KEY": "first"},
+    }  # fmt: skip
+
+    def put(properties: dict[str, Any]) -> Revision:
+        status, value = target.call("PUT", SCHEDULE, {"properties": properties})
+        assert status in {200, 201}, value
+        return ScheduleStore(target.root).get("nightly")
+
+    def with_job(**changes: Any) -> dict[str, Any]:
+        action = {"actionType": "CreateJob", "jobDefinition": {**job, **changes}}
+        return {"trigger": {"triggerType": "Cron", "expression": "0 1 * * *"}, "action": action}
+
+    put(with_job())
+    masked = shown(target, SCHEDULE)
+    assert masked["action"]["jobDefinition"]["environmentVariables"] == {"KEY": "***"}
+    disabled = put({**masked, "isEnabled": False})
+    assert (disabled.is_enabled, disabled.job.spec["environment_variables"]) == (False, {"KEY": "first"})
+    assert put(with_job(limits={"timeout": "PT1H"})).job.spec["run_invocation_timeout"] == 3600
+    assert put(with_job(environmentVariables={"KEY": "second"})).job.spec["environment_variables"] == {"KEY": "second"}
 
 
 def test_a_command_job_has_what_its_component_has(target: AzureTarget, native: httpx.Client) -> None:
@@ -159,3 +215,25 @@ def test_the_name_of_a_deleted_job_stays_taken_and_that_is_said(target: AzureTar
     assert (status, value["error"]["code"]) == (409, "Conflict")
     assert "was deleted" in value["error"]["message"]
     assert "'once' stays taken: choose another one" in value["error"]["message"]
+
+
+def test_of_several_who_take_one_name_at_once_one_gets_it_and_no_other_job_is_made(target: AzureTarget) -> None:
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    tokens = []
+    with httpx.Client(base_url=f"http://127.0.0.1:{target.server.port}", headers=headers) as client:
+        for person in ("anna", "ben", "cleo"):
+            made = client.put(f"/v1/tokens/{person}", json={"scopes": ["submit"]})
+            done(made)
+            shown_header = {"X-IDENTITY-HEADER": made.json()["token"]}
+            status, body = target.ask("GET", f"/azure/identity?resource={ML}", headers=shown_header)
+            assert status == 200, body
+            tokens.append(str(json.loads(body)["access_token"]))
+    job = {"properties": {"jobType": "Command", "command": "true", "environmentId": "azureml:e:1"}}
+
+    def submit(each: tuple[int, str]) -> int:
+        return target.call("PUT", f"{WORKSPACE}/jobs/wanted{each[0]}", job, token=each[1])[0]
+
+    with ThreadPoolExecutor(9) as pool:
+        statuses = list(pool.map(submit, [(number, token) for number in range(6) for token in tokens]))
+    assert statuses.count(201) == 6, statuses
+    assert len(job_ids(target.root)) == 6

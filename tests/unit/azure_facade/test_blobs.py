@@ -107,9 +107,13 @@ def test_blocks_become_a_blob_in_the_order_of_their_list(store: BlobStore) -> No
 
     store.commit(CONTAINER, "big", ["a", "b", "a"])
 
+    store.commit(CONTAINER, "big", ["a", "b", "a"])  # as a client does that has not got the answer
     assert content(store, "big") == b"onetwoone"
     with pytest.raises(InvalidInput, match="not uploaded"):
         store.commit(CONTAINER, "big", ["a"])
+    put(store, "big", b"another")
+    with pytest.raises(InvalidInput, match="not uploaded"):
+        store.commit(CONTAINER, "big", ["a", "b", "a"])
 
 
 def test_a_block_that_is_named_a_thousand_times_counts_a_thousand_times(store: BlobStore) -> None:

@@ -96,6 +96,26 @@ def check_not_masked(sent: Any) -> None:
         raise InvalidInput.at(f"/environment_variables/{name[:80]}", "its value was left out of an answer", hint)
 
 
+def is_same(sent: Any, before: Any) -> bool:
+    """Return whether a document is an earlier one, also if it comes back with masks in place of its values."""
+    if isinstance(sent, list) and isinstance(before, list):
+        return len(sent) == len(before) and all(map(is_same, sent, before))
+    if not isinstance(sent, dict) or not isinstance(before, dict):
+        return bool(sent == before)
+    return sent.keys() == before.keys() and all(
+        is_same({name: text for name, text in each.items() if text != MASK}, _without_masked(before[key], each))
+        if key in _VARIABLES and isinstance(each, dict)
+        else is_same(each, before[key])
+        for key, each in sent.items()
+    )
+
+
+def _without_masked(before: Any, sent: dict[str, Any]) -> Any:
+    if not isinstance(before, dict):
+        return before
+    return {name: text for name, text in before.items() if sent.get(name) != MASK}
+
+
 def _masked_names(value: Any) -> Iterator[str]:
     if isinstance(value, list):
         for each in value:

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from pydantic.alias_generators import to_camel
 
-from parallelrun_api.azure.documents import reference_of, resources_of, seconds_of
+from parallelrun_api.azure.documents import in_snake_case, reference_of, resources_of, seconds_of
 from parallelrun_core.assets.site import DEFAULT_DATASTORE
+from parallelrun_core.azure.findings import Note
 from parallelrun_core.azure.invocation import SAME_IN_SPEC
 from parallelrun_core.errors import InvalidInput
 
@@ -25,6 +26,8 @@ _READERS: Final[Mapping[str, Callable[[str], str]]] = {
 """Settings that the client writes in its own words."""
 _ONLY_KEYS: Final = ("UriFolder", "UriFile")
 """What the client calls the data if there is one input, which then has no name."""
+_PLACING: Final = ("target", "instanceType", "location", "properties")
+"""What an invocation may say of the compute beside the number of nodes."""
 _OF_TYPES: Final = {"urifolder": "uri_folder", "urifile": "uri_file"}
 
 
@@ -75,6 +78,14 @@ def data_given(sent: Mapping[str, Any]) -> dict[str, Any]:
     if len(inputs) == 1 and (only := next(iter(inputs))) in _ONLY_KEYS:
         return {**overrides, "input": inputs[only]}
     return {**overrides, "inputs": inputs} if inputs else overrides
+
+
+def without_effect(sent: Mapping[str, Any]) -> tuple[Note, ...]:
+    """Notes on what a client gives to an endpoint that changes nothing here: the kind of nodes is the deployment's."""
+    compute = sent.get("compute")
+    names = [name for name in _PLACING if compute.get(name)] if isinstance(compute, Mapping) else []
+    message = "an invocation runs on the compute of its deployment, so this has no effect"
+    return tuple(Note(f"/compute/{in_snake_case(name)}", message) for name in names)
 
 
 def _overrides(sent: Mapping[str, Any]) -> dict[str, Any]:

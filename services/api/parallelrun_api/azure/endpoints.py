@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import partial
 from typing import Any, Final
 
 from anyio.to_thread import run_sync
@@ -10,7 +11,7 @@ from fastapi import APIRouter, Request, Response
 
 from parallelrun_api.azure.answers import FacadeRoute, answer, begun, resource
 from parallelrun_api.azure.bodies import check_not_masked, masked, read_resource
-from parallelrun_api.azure.deployments import data_given, deployment_document
+from parallelrun_api.azure.deployments import data_given, deployment_document, without_effect
 from parallelrun_api.azure.endpoint_jobs import batch_job
 from parallelrun_api.azure.facade import WORKSPACE, Facade, FacadeOf, own_url, scope_of
 from parallelrun_api.azure.payload_store import Sent
@@ -26,6 +27,8 @@ router = APIRouter(prefix=WORKSPACE, include_in_schema=False, route_class=Facade
 _ENDPOINT: Final = "/batchEndpoints/{name}"
 _MOST_CHARACTERS: Final = 200
 _DEPLOYMENT: Final = _ENDPOINT + "/deployments/{deployment}"
+_REQUEST_ID: Final = ("repeatability_request-id", "repeatability-request-id")
+"""The headers of an invocation that stay the same when its client sends it again, as after an answer that was lost."""
 
 
 @router.get("/batchEndpoints")
@@ -111,15 +114,22 @@ def delete_deployment(name: str, deployment: str, facade: FacadeOf) -> Response:
 
 @router.post(_ENDPOINT + "/jobs", name="invoke_batch_endpoint")
 async def invoke(name: str, request: Request, facade: FacadeOf) -> Response:
-    """Make a job of a deployment and the data that are given."""
+    """Make a job of a deployment and the data that are given; once, however often the client sends it."""
     _, properties = await read_resource(request, "an invocation")
-    invocation = data_given(properties)
+    invocation, notes = data_given(properties), without_effect(properties)
     if deployment := request.headers.get("azureml-model-deployment"):
         invocation["deployment_name"] = deployment
-    context = facade.context
-    accepted = await run_sync(_service(facade).invoke, name, invocation, "")
-    await context.registrar.register(accepted)
+    context, key = facade.context, _key_of(request)
+    async with context.key_locks.hold(key):
+        accepted = await run_sync(partial(_service(facade).invoke, name, invocation, key, notes=notes))
+        await context.registrar.register(accepted)
     return answer(batch_job(request, await run_sync(context.jobs.submitted, accepted.job_id)), 201)
+
+
+def _key_of(request: Request) -> str:
+    """Return the idempotency key of an invocation; empty: its client hasn't named it."""
+    named = next((text for name in _REQUEST_ID if (text := request.headers.get(name))), "")
+    return f"azure.invoke.{hashlib.sha256(named.encode()).hexdigest()}" if named else ""
 
 
 def _service(facade: Facade) -> EndpointService:

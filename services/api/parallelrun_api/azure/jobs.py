@@ -13,13 +13,14 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 
 from parallelrun_api.azure.answers import FacadeRoute, answer
-from parallelrun_api.azure.bodies import check_labels, check_not_masked, read_resource
+from parallelrun_api.azure.bodies import check_labels, check_not_masked, is_same, read_resource
 from parallelrun_api.azure.documents import document_of
 from parallelrun_api.azure.facade import WORKSPACE, Facade, FacadeOf, own_url
 from parallelrun_api.azure.job_answers import job_answer
 from parallelrun_api.azure.names import checked_name
 from parallelrun_api.azure.resolving import FacadeNames
 from parallelrun_api.http.paging import clamped, decode_token, encode_token
+from parallelrun_api.people.access import Subject
 from parallelrun_api.people.person import CURRENT
 from parallelrun_api.submission.upload import SubmittedForm
 from parallelrun_api.views.jobs import JobFilter
@@ -34,6 +35,8 @@ _PAGE: Final = 50
 _FILTERS: Final = ("listViewType", "tag", "properties", "assetName", "scheduleId", "scheduled")
 """The filters of the list of jobs, as its clients call them."""
 _CHANGEABLE: Final = ("displayName", "description", "tags", "properties")
+_NO_WORK: Final = ("display_name", "experiment_name", "description", "tags", "properties", "services")
+"""Fields of a job's document that may change, or that clients send back with what they got."""
 _NOBODY_NOTIFIED: Final = Note("/notificationSetting", "nobody is notified of a job that Azure's client submits")
 
 
@@ -43,15 +46,13 @@ async def put_job(name: str, request: Request, facade: FacadeOf) -> Response:
     checked_name(name)
     _, sent = await read_resource(request, "a job")
     context = facade.context
-    if await run_sync(facade.names.is_taken, name):
-        try:
-            job_id = await run_sync(facade.names.job_id, name)
-            await run_sync(change, facade, job_id, sent)
-        except NotFound as error:
-            raise Conflict(f"{error.message} The name {name!r} stays taken: choose another one.") from error
-    else:
-        upload = await run_sync(_upload, facade, name, sent)
-        async with context.key_locks.hold(key := f"azure.{name}"):
+    async with context.key_locks.hold(key := f"azure.{name}"):  # or a second job would be made before it is refused
+        if await run_sync(facade.names.is_taken, name):
+            job_id = await run_sync(_taken_by, facade, name)
+            await context.access.check(request.method, Subject("job", job_id))  # it may just have been made
+            await run_sync(_change_labels, facade, name, job_id, sent)
+        else:
+            upload = await run_sync(_upload, facade, name, sent)
             span = request.headers.get("traceparent", "")
             accepted = await run_sync(context.submissions.accept, upload, key, span)
             job_id = accepted.job_id
@@ -59,6 +60,35 @@ async def put_job(name: str, request: Request, facade: FacadeOf) -> Response:
             await context.registrar.register(accepted)
     job = await run_sync(context.jobs.submitted, job_id)
     return answer(job_answer(facade, request, job, name=name), 201)
+
+
+def _taken_by(facade: Facade, name: str) -> str:
+    """Return the id of the job with this name. Raises Conflict: this person doesn't see it, or it was deleted."""
+    try:
+        return facade.names.job_id(name)
+    except NotFound as error:
+        raise Conflict(f"{error.message} The name {name!r} stays taken: choose another one.") from error
+
+
+def _change_labels(facade: Facade, name: str, job_id: str, sent: dict[str, Any]) -> None:
+    """Change what may change of the job with this name.
+
+    Raises:
+        NotFound, InvalidInput, Conflict: as `change`; or it is another job.
+    """
+    remembered = facade.names.of(job_id)
+    before = remembered.get("sent") if remembered.get("name") == name else None
+    if before and sent.get("jobType") and not is_same(_work(sent), _work(before)):
+        raise Conflict(
+            f"There is a job {name!r} already, and this is another one: only the display name, the description, "
+            "the tags and properties of a job change, and whether it is archived. Choose another name."
+        )
+    change(facade, job_id, sent)
+
+
+def _work(sent: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a job does, without what may change of it."""
+    return {key: value for key, value in document_of(sent).items() if key not in _NO_WORK}
 
 
 @router.get("/jobs/{name}")

@@ -11,7 +11,7 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request, Response
 
 from parallelrun_api.azure.answers import FacadeRoute, NotSupported, answer, begun, resource
-from parallelrun_api.azure.bodies import check_not_masked, masked, read_resource
+from parallelrun_api.azure.bodies import check_not_masked, is_same, masked, read_resource
 from parallelrun_api.azure.documents import document_of, in_camel_case, in_snake_case
 from parallelrun_api.azure.facade import WORKSPACE, Facade, FacadeOf, scope_of
 from parallelrun_api.azure.payload_store import Sent
@@ -127,18 +127,12 @@ def _put(facade: Facade, name: str, sent: dict[str, Any]) -> Revision:
     schedules = facade.context.schedules
     last = schedules.store.find(name)
     before = _sent(facade).get(name, of=_definition_of(last)) if last else {}
-    if not before or masked(_comparable(before)) != masked(_comparable(sent)):
+    document = schedule_document(sent)
+    if not before or not is_same(document, schedule_document(before)):
         check_not_masked(sent)
-        revision, _ = _service(facade).put(name, _with_job_id(facade, schedule_document(sent)), None)
+        revision, _ = _service(facade).put(name, _with_job_id(facade, document), None)
         _sent(facade).put(name, sent, of=_definition_of(revision))
     return schedules.enable(name, is_enabled=is_enabled)
-
-
-def _comparable(sent: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a schedule is, without whether it is enabled and what the client adds to what it got."""
-    job = dict((sent.get("action") or {}).get("jobDefinition") or {})
-    work = {key: job.get(key) for key in ("jobs", "inputs", "outputs", "command", "codeId", "sourceJobId")}
-    return {"trigger": _trigger(sent.get("trigger") or {}), "job": work, "labels": sent.get("displayName")}
 
 
 def _with_job_id(facade: Facade, document: dict[str, Any]) -> dict[str, Any]:

@@ -163,12 +163,15 @@ class EndpointService:
         if stored_endpoint.default_deployment == name:
             self._store.put(msgspec.structs.replace(stored_endpoint, default_deployment="", at=time.time()))
 
-    def invoke(self, name: str, document: object, key: str, traceparent: str = "") -> Accepted:
+    def invoke(
+        self, name: str, document: object, key: str, traceparent: str = "", *, notes: Iterable[Note] = ()
+    ) -> Accepted:
         """Make a job of a deployment and what is given, durably. It is not yet registered.
 
         Args:
             key: calling again with the same one and the same document gives the same job.
             traceparent: the span of whoever calls, as the header has it.
+            notes: on what the document was made of.
 
         Raises:
             NotFound: there is no such endpoint or deployment.
@@ -186,11 +189,10 @@ class EndpointService:
         deployment = self._store.deployment(name, called)
         reading = read_job(job_document(deployment, invocation, names=self._names), names=self._names)
         origin = Note("", origin_note(name, called))
-        notes = (*(Note("", note) for note in deployment.notes), *reading.notes, origin)
+        all_notes = (*(Note("", note) for note in deployment.notes), *reading.notes, *notes, origin)
         request_text = json.dumps(["invoke", name, document], sort_keys=True, default=str)
-        upload = SubmittedForm(
-            reading=replace(reading, notes=notes), code=None, sha256=hashlib.sha256(request_text.encode()).hexdigest()
-        )
+        digest = hashlib.sha256(request_text.encode()).hexdigest()
+        upload = SubmittedForm(reading=replace(reading, notes=all_notes), code=None, sha256=digest)
         return self._submissions.accept(upload, key, traceparent)
 
     def _read(self, document: object, endpoint: str, name: str) -> DeploymentReading:

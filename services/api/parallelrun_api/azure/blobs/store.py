@@ -196,7 +196,7 @@ class BlobStore:
         Path(file.name).replace(folder / _digest(block))
 
     def commit(self, container: str, blob: str, blocks: list[str]) -> None:
-        """Make a blob of these blocks, in this order.
+        """Make a blob of these blocks, in this order; again, as after an answer that was lost, it changes nothing.
 
         Raises:
             InvalidInput: one is missing, or there are too many.
@@ -204,6 +204,7 @@ class BlobStore:
         if len(blocks) > MAX_BLOCKS:
             raise InvalidInput.at("blocklist", f"a blob has at most {MAX_BLOCKS:,} blocks")
         folder = self._blocks(container, blob)
+        committed, list_digest = folder.with_suffix(".committed"), _digest("\0".join(blocks))
         paths = [folder / _digest(block) for block in blocks]
         # A block may be named many times: what that makes counts before any of it is written.
         try:
@@ -214,8 +215,19 @@ class BlobStore:
                         shutil.copyfileobj(part, whole, _COPY_BYTES)
                 self.put(container, blob, whole)
         except FileNotFoundError as error:
+            if committed.exists() and committed.read_text() == self._commit_of(container, blob, list_digest):
+                return
             raise InvalidInput.at("blocklist", "a block of the list was not uploaded") from error
+        if blocks:
+            committed.write_text(self._commit_of(container, blob, list_digest))
         shutil.rmtree(folder, ignore_errors=True)
+
+    def _commit_of(self, container: str, blob: str, blocks: str) -> str:
+        """Return what tells a blob, as it is now, that was made of a list of blocks with this digest."""
+        with suppress(FileNotFoundError):
+            status = self.file(container, blob).stat(follow_symlinks=False)
+            return f"{blocks} {status.st_ino} {status.st_mtime_ns} {status.st_size}"
+        return ""
 
     # Metadata
 
