@@ -111,7 +111,7 @@ def invoke(
         name,
         deployment_name=deployment_name,
         idempotency_key=idempotency_key or None,
-        **_inputs(data or [], input_type),
+        **_inputs(data or [], input_type, _texts_of(client, name, deployment_name) if data else frozenset()),
         **settings,
     )
     show_change(job, form, name=job.id)
@@ -119,8 +119,24 @@ def invoke(
         raise typer.Exit(follow_job(client, job))
 
 
-def _inputs(pairs: list[str], kind: str) -> dict[str, Any]:
-    """Return what the options give, as the client takes it."""
+def _texts_of(client: Client, endpoint: str, deployment_name: str) -> frozenset[str]:
+    """Return the names of the inputs that are texts, and no paths; none of what there isn't, which the server says."""
+    from parallelrun.errors import NotFound
+
+    try:
+        called = deployment_name or client.batch_endpoints.get(endpoint).default_deployment
+        inputs = client.batch_deployments.get(called, endpoint).inputs if called else {}
+    except NotFound:
+        return frozenset()
+    return frozenset(name for name, each in inputs.items() if each.type == "string")
+
+
+def _inputs(pairs: list[str], kind: str, texts: frozenset[str]) -> dict[str, Any]:
+    """Return what the options give, as the client takes it.
+
+    Args:
+        texts: the inputs that are no paths.
+    """
     from parallelrun_core.spec.fields import NAME
     from parallelrun_core.storage.supported import absolute_path
 
@@ -135,7 +151,7 @@ def _inputs(pairs: list[str], kind: str) -> dict[str, Any]:
     for each in pairs:
         name, equals, place = each.partition("=")
         if equals and NAME.fullmatch(name):
-            named[name] = of(place)
+            named[name] = place if name in texts else of(place)
         elif len(pairs) == 1:
             return {"data": of(each)}
         else:

@@ -57,6 +57,7 @@ def say_end_of(job: Job) -> None:
         job,
         log_hint=lambda log: f"parallelrun job logs {job.id} {log}",
         retry=f"parallelrun job retry {job.id}",
+        resume=f"parallelrun job resume {job.id}",
         step_hint=lambda step: f"parallelrun job logs {step.job}",
     )
     say_summary(lines, is_clean=is_clean(job))

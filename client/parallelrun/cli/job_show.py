@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from parallelrun.cli.job_files import JobId
@@ -19,7 +20,7 @@ def show(client: Client, job_id: JobId, form: FormatOption = OutputFormat.TABLE)
     """Show one job."""
     from parallelrun.models import Pace
     from parallelrun.progress.steps import describe_step
-    from parallelrun.progress.summary import hints, summary
+    from parallelrun.progress.summary import summary
 
     answer = client.jobs.get(job_id)
     slow = _slowest(client, answer) if form is OutputFormat.TABLE else ""
@@ -52,10 +53,17 @@ def show(client: Client, job_id: JobId, form: FormatOption = OutputFormat.TABLE)
         ("outputs", "\n".join(f"{each.name}: {each.path}" for each in answer.outputs if each.path)),
         ("metrics", "\n".join(f"{name}: {value}" for name, value in answer.metrics.items())),
         ("notes", "\n".join(answer.notes)),
-        ("hints", "\n".join(hints(answer, log_hint=log_hint, retry=f"parallelrun job retry {answer.id}"))),
+        ("hints", "\n".join(_hints(answer, log_hint))),
         ("failure", "\n".join(summary(answer, log_hint=log_hint)) if answer.failure else ""),
     ]
     show_one(answer, form, name=answer.id, lines=lines)
+
+
+def _hints(job: Job, log_hint: Callable[[str], str]) -> list[str]:
+    from parallelrun.progress.summary import hints
+
+    retry, resume = (f"parallelrun job {verb} {job.id}" for verb in ("retry", "resume"))
+    return hints(job, log_hint=log_hint, retry=retry, resume=resume)
 
 
 def _of_job(step: Step) -> str:

@@ -33,6 +33,8 @@ AnyJob = Annotated[
     ),
 ]
 
+_NEWEST: Final = 50
+_RUNNING: Final = ("processing", "finalizing", "queued")
 _EVERY_S: Final = 1.0
 _PLAIN_WIDTH: Final = 120
 _PLAIN_HEIGHT: Final = 60
@@ -87,10 +89,12 @@ def open_page(
 def _newest(client: Client) -> Job:
     from parallelrun.errors import NotFound
 
-    newest = list(client.jobs.list(limit=50))
+    newest = list(client.jobs.list(limit=_NEWEST))
     if not newest:
         raise NotFound("There are no jobs.", status=404)
     running = [job for job in newest if not job.has_ended]
+    for state in _RUNNING if len(newest) == _NEWEST else ():  # one that takes long, behind many that didn't
+        running = running or list(client.jobs.list(status=state, limit=1))
     return client.jobs.get((running or newest)[0].id)
 
 

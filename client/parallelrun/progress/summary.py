@@ -69,10 +69,10 @@ def _step_lines(job: Job, step_hint: Callable[[PipelineStep], str]) -> list[str]
     return lines + ([f"  and {len(bad) - _MOST_STEPS:,} more"] if len(bad) > _MOST_STEPS else [])
 
 
-def _pipeline_hints(job: Job, *, log_hint: Callable[[str], str], retry: str) -> list[str]:
+def _pipeline_hints(job: Job, *, log_hint: Callable[[str], str], retry: str, resume: str) -> list[str]:
     if job.state == "failed" and job.failure:
         return failure_lines(job.failure, log_hint=log_hint)
-    return hints(job, log_hint=log_hint, retry=retry)
+    return hints(job, log_hint=log_hint, retry=retry, resume=resume)
 
 
 def is_clean(job: Job) -> bool:
@@ -94,6 +94,7 @@ def summary(
     *,
     log_hint: Callable[[str], str],
     retry: str = "",
+    resume: str = "",
     step_hint: Callable[[PipelineStep], str] = lambda _: "",
 ) -> list[str]:
     """The lines to show for a job that has ended; the first is its headline.
@@ -101,18 +102,21 @@ def summary(
     Args:
         log_hint: says how to open a log, given its path in the job's logs.
         retry: how to retry what failed in a job that completed; empty if that can't be done.
+        resume: how to let a job that was canceled go on; likewise.
         step_hint: says where the logs of a pipeline's step are; empty if that isn't known.
     """
     if job.is_pipeline:
-        return [headline(job), *_step_lines(job, step_hint), *_pipeline_hints(job, log_hint=log_hint, retry=retry)]
+        end_hints = _pipeline_hints(job, log_hint=log_hint, retry=retry, resume=resume)
+        return [headline(job), *_step_lines(job, step_hint), *end_hints]
     if job.state == "failed" and job.failure:
         about_data = [f"warning: {clean(warning)}" for warning in job.warnings]
         return [headline(job), *failure_lines(job.failure, log_hint=log_hint), *about_data]
-    return [headline(job), *_counts(job), *hints(job, log_hint=log_hint, retry=retry)]
+    return [headline(job), *_counts(job), *hints(job, log_hint=log_hint, retry=retry, resume=resume)]
 
 
-def hints(job: Job, *, log_hint: Callable[[str], str], retry: str) -> list[str]:
-    """Warnings about a job that has completed: about its output, and about what failed within the thresholds."""
+def hints(job: Job, *, log_hint: Callable[[str], str], retry: str, resume: str = "") -> list[str]:
+    """Warnings about a job that has completed: about its output, and about what failed within the thresholds; and how
+    one that was canceled goes on."""
     lines = [f"warning: {clean(warning)}" for warning in job.warnings]
     failed = job.progress.failed
     if job.state == "completed" and failed:
@@ -122,6 +126,8 @@ def hints(job: Job, *, log_hint: Callable[[str], str], retry: str) -> list[str]:
     if job.state == "completed" and job.errors and job.progress.items_lost:
         again = f"; retry these: {retry}" if retry and not failed else ""
         lines.append(f"each failed item, with its cause: {log_hint('failed_items.csv')}{again}")
+    if job.state == "canceled" and resume:
+        lines.append(f"run only what has no result yet: {resume}")
     return lines
 
 

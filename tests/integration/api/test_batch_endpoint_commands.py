@@ -107,11 +107,17 @@ def test_what_is_wrong_is_said_with_its_line(documents: Path, capsys: pytest.Cap
     assert f"{file}:7: /settings/mini_batch_size" in capsys.readouterr().err
 
 
-def test_a_pipeline_from_python(documents: Path, site: Site) -> None:
+def test_a_pipeline_from_python_and_a_text_from_the_command_line(
+    documents: Path, site: Site, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with Client() as client:
         client.batch_endpoints.create({"name": "iris"})
         made = client.batch_deployments.create(documents / "pipeline.yml", set_default=True)
         assert made.inputs["word"] == DeploymentInput(type="string", default="hello")
+        given = ["--input", f"images={site.data}", "--input", "word=there"]
+        assert main(["batch-endpoint", "invoke", "iris", *given]) == 0
+        steps = JobFolder(root, capsys.readouterr().out.strip()).record().spec["steps"]
+        assert steps["again"]["job"]["inputs"]["word"]["value"] == "there", "it is a text, and no path"
         job = client.batch_endpoints.invoke("iris", inputs={"images": str(site.data), "word": "there"})
         assert "echo there" in job.spec["steps"]["again"]["job"]["command"] or "there" in str(job.spec)
         with pytest.raises(InvalidRequest, match="this input is required"):

@@ -13,6 +13,7 @@ import pytest
 
 from parallelrun_core.wire.at_work import NodeWork
 from parallelrun_core.wire.progress import Progress
+from parallelrun_core.wire.states import JobState
 from tests.integration.api.conftest import Site
 from tests.integration.api.server import ApiServer, Master, beat
 from tests.integration.api.test_events import frames
@@ -89,6 +90,11 @@ def test_a_mini_batch_is_explained_by_its_place(api: httpx.Client, job_id: str, 
     assert [each["name"] for each in late["conditions"]][:2] == ["listed", "published"]
     assert late["mini_batch"] == 6
     assert api.get(f"/v1/jobs/{job_id}/explanation", params={"mini_batch": -1}).status_code == 422
+    assert api.post(f"/v1/jobs/{job_id}:cancel").status_code == 202
+    master.conclude(job_id, JobState.CANCELED)
+    over = explained(api, job_id)
+    assert over["answer"] == "it has ended: canceled"
+    assert f"parallelrun job resume {job_id}" in over["advice"]
 
 
 class TestWhoSeesWhat:

@@ -23,6 +23,9 @@ def test_what_was_printed_is_printed_by_its_name(api: FakeApi, capfdbinary: pyte
     assert main(["job", "logs", "job_1", "stdout"]) == 0
 
     assert capfdbinary.readouterr().out == b"0\n1\n"
+    api.on("GET", "/v1/jobs/job_2/logs", Answer.of({"items": []}))
+    assert main(["job", "logs", "job_2", "stdout"]) == 0
+    assert b"No worker has printed to stdout" in capfdbinary.readouterr().err
 
 
 def test_logs_are_listed_and_printed_as_they_are(api: FakeApi, capfdbinary: pytest.CaptureFixture[bytes]) -> None:

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from parallelrun.cli import main
-from tests.integration.client.fake_api import FAILED, JOB, Answer, FakeApi
+from tests.integration.client.fake_api import CANCELED, FAILED, JOB, Answer, FakeApi
 
 pytestmark = pytest.mark.usefixtures("_at_the_api")
 
@@ -26,6 +26,9 @@ def test_lists_and_single_jobs_are_shown(api: FakeApi, capsys: pytest.CaptureFix
     assert re.search(r"^failure: +failed: 2 items have failed\.$", capsys.readouterr().out, re.MULTILINE)
     assert main(["job", "show", "job_1", "-o", "name"]) == 0
     assert capsys.readouterr().out == "job_1\n"
+    api.on("GET", "/v1/jobs/job_2", Answer.of({**CANCELED, "id": "job_2"}))
+    assert main(["job", "show", "job_2"]) == 0
+    assert "run only what has no result yet: parallelrun job resume job_2\n" in capsys.readouterr().out
 
 
 def test_show_names_the_slowest_mini_batches_with_their_first_files(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from parallelrun.cli import main
-from tests.integration.client.fake_api import COMPLETED, JOB, Answer, FakeApi
+from tests.integration.client.fake_api import COMPLETED, JOB, Answer, FakeApi, Request
 
 pytestmark = pytest.mark.usefixtures("_at_the_api")
 
@@ -44,6 +44,18 @@ def test_without_a_terminal_top_prints_the_job_once(api: FakeApi, capsys: pytest
 def test_top_takes_the_newest_job_that_runs(api: FakeApi, capsys: pytest.CaptureFixture[str]) -> None:
     ended = {**COMPLETED, "id": "job_2"}
     api.on("GET", "/v1/jobs", Answer.of({"items": [ended, JOB]}))
+    assert main(["job", "top", "-o", "name"]) == 0
+    assert capsys.readouterr().out == "job_1\n"
+
+
+def test_top_finds_a_job_that_runs_behind_many_that_have_ended(
+    api: FakeApi, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def listed(request: Request) -> Answer:
+        of_state = [{**JOB, "state": "finalizing"}] if request.query.get("status") == "finalizing" else []
+        return Answer.of({"items": of_state if "status" in request.query else [{**COMPLETED, "id": "job_2"}] * 50})
+
+    api.on("GET", "/v1/jobs", listed)
     assert main(["job", "top", "-o", "name"]) == 0
     assert capsys.readouterr().out == "job_1\n"
 

@@ -59,7 +59,11 @@ def test_a_job_that_completed_is_shown_with_its_counts() -> None:
 def test_a_command_is_shown_without_counts(state: str, expected: str) -> None:
     progress = Progress(scheduled=1, listing_done=True, done=1, rows=1)
 
-    assert headline(job(state, progress=progress, spec={"command": "true"}, **TIMES)) == expected
+    ended = job(state, progress=progress, spec={"command": "true"}, **TIMES)
+    assert headline(ended) == expected
+    resume = "parallelrun job resume job_1"
+    goes_on = [f"run only what has no result yet: {resume}"] if state == "canceled" else []
+    assert summary(ended, log_hint=str, resume=resume) == [expected, *goes_on]
 
 
 def progress_of(**counts: Any) -> Progress:

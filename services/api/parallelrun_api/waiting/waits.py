@@ -21,6 +21,10 @@ from parallelrun_core.wire.states import JobState
 _REMEMBER_S: Final = 1.0
 """Many may watch one job: what bears on it is read once a second."""
 _REMEMBERED: Final = 1000
+_AFTER_ENDS: Final = {
+    JobState.CANCELED: "`parallelrun job resume {0}` runs only what has no result yet",
+    JobState.FAILED: "`parallelrun job show {0}` says why, and what to do about it",
+}
 AT_ONCE_S: Final = 2.0
 """A job that waits for less is just beginning: what it waits for is not worth a word."""
 
@@ -61,7 +65,8 @@ class Waits:
             RedisError: Redis is away.
         """
         if (result := folder.result()) is not None:
-            return _over(folder.job_id, f"it has ended: {result.state}")
+            advice = _AFTER_ENDS.get(result.state, "").format(folder.job_id)
+            return _over(folder.job_id, f"it has ended: {result.state}", advice=advice)
         status = self._reader.standing(folder.job_id)
         situation = self._situation(folder, status)
         if situation.state in (JobState.FINALIZING, JobState.COMPLETED):
@@ -99,8 +104,8 @@ def _can_wait(status: JobStatus) -> bool:
     return status.state is JobState.QUEUED or (status.state is JobState.PROCESSING and not status.progress.running)
 
 
-def _over(job_id: str, text: str, *, runs: bool = False) -> Explanation:
-    return Explanation(job=job_id, runs=runs, answer=text, conditions=[])
+def _over(job_id: str, text: str, *, runs: bool = False, advice: str = "") -> Explanation:
+    return Explanation(job=job_id, runs=runs, answer=text, advice=advice, conditions=[])
 
 
 def _explained(situation: Situation, conditions: list[RunCondition], *, runs: bool) -> Explanation:
