@@ -1,6 +1,9 @@
 """The steps after the reading, on the rows of one piece of a table (reference §4.2)."""
 
+import datetime
+import operator
 import re
+from collections.abc import Callable
 from typing import Any
 
 from parallelrun_worker.tables.conversion import as_objects, convert
@@ -198,8 +201,16 @@ def _value(frame: Any, expression: Any) -> Any:
 
 
 def _column(frame: Any, name: str) -> Any:
+    """A column as a filter compares it: times are in UTC and without a zone, days are times, as `datetime(…)` is."""
+    import pandas as pd
+
     _check_column(frame, name)
-    return with_objects(frame[name])
+    column = with_objects(frame[name])
+    if getattr(column.dtype, "tz", None) is not None:
+        return column.dt.tz_convert(None)
+    if column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) == "date":
+        return column.map(lambda day: datetime.datetime(day.year, day.month, day.day), na_action="ignore")  # noqa: DTZ001 - see above
+    return column
 
 
 def _check_column(frame: Any, name: str) -> None:
@@ -223,17 +234,57 @@ def _any_of(*values: Any) -> Any:
 
 
 def _compared(operation: str) -> Any:
-    import operator
-
-    compare = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}[operation]
+    compare = getattr(operator, operation)
 
     def apply(left_value: Any, right: Any) -> Any:
         try:
             return compare(left_value, right)
-        except TypeError:  # a text and a number: no order, so nothing fits
-            return False
+        except TypeError:  # a text and a number have no order; others beside them may have
+            return _one_by_one(compare, left_value, right)
 
     return apply
+
+
+def _calculated(operation: str) -> Any:
+    calculate = getattr(operator, operation)
+
+    def apply(left_value: Any, right: Any) -> Any:
+        try:
+            return calculate(left_value, right)
+        except TypeError:
+            values = _one_by_one(calculate, left_value, right)
+            if not hasattr(values, "notna") or not values.notna().any():
+                raise
+            return values
+
+    return apply
+
+
+def _one_by_one(operate: Callable[[Any, Any], Any], *sides: Any) -> Any:
+    """What an operation makes of columns that have values of several kinds, or of one and a plain value: null where it
+    makes no sense."""
+    columns = [as_objects(side) for side in sides if hasattr(side, "iloc")]
+    if not columns:
+        return None
+    values = [as_objects(side).tolist() if hasattr(side, "iloc") else [side] * len(columns[0]) for side in sides]
+    return columns[0].__class__(
+        [_result(operate, *pair) for pair in zip(*values, strict=True)], index=columns[0].index, dtype=object
+    )
+
+
+def _result(operate: Callable[[Any, Any], Any], left_value: Any, right: Any) -> Any:
+    if left_value is None or right is None:
+        return None
+    try:
+        return operate(left_value, right)
+    except TypeError:
+        return None
+
+
+def _differ(value: Any, other: Any) -> Any:
+    """Return where values differ; a null differs from any value, whatever the type of its column is."""
+    differ = value != other
+    return differ.fillna(True) if hasattr(differ, "fillna") else differ
 
 
 _OPERATIONS: dict[str, Any] = {
@@ -242,10 +293,7 @@ _OPERATIONS: dict[str, Any] = {
     "not": lambda value: ~value,
     "null": lambda value: value.isna(),
     "==": lambda value, other: value == other,
-    "!=": lambda value, other: value != other,
-    **{name: _compared(name) for name in ("<", "<=", ">", ">=")},
-    "+": lambda value, other: value + other,
-    "-": lambda value, other: value - other,
-    "*": lambda value, other: value * other,
-    "/": lambda value, other: value / other,
+    "!=": _differ,
+    **{name: _compared(function) for name, function in {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}.items()},
+    **{name: _calculated(function) for name, function in {"+": "add", "-": "sub", "*": "mul", "/": "truediv"}.items()},
 }
