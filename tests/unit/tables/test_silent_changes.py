@@ -10,6 +10,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from parallelrun_core.intake.reading import read_job
+from tests.odd_files.reading import outcome_of
 from tests.unit.tables.test_values import Reader, plain
 
 BIG = (1 << 53) + 1
@@ -76,6 +78,21 @@ def test_path_with_a_leading_zero_is_told_in_documents_of_azure(folder: Path) ->
     read, (warning,) = keys_of(folder, "azure", ["01", "12"])
     assert read == [1, 12]
     assert "'01' in the path was read as 1" in warning[3]
+
+
+def test_path_of_which_a_part_is_no_such_number_as_the_first_keeps_it(folder: Path) -> None:
+    names = ["18446744073709551615", *map(str, range(1, 40)), "9.5", "9_000", "9e3", f"9{'9' * 30}"]
+    (folder / "in").mkdir()
+    for name in names:
+        (folder / "in" / f"n={name}").mkdir()
+        (folder / "in" / f"n={name}" / "a.csv").write_text("v\n1\n")
+    steps = [{"extract_columns_from_partition_format": "n={n}/a.csv"}, "read_delimited"]
+    inputs = {"data": {"path": str(folder / "in"), "transformations": steps}}
+    for is_arrow in (False, True):
+        spec = read_job({"entry_script": "e.py", "inputs": inputs}, folder=folder).job
+        outcome = outcome_of(spec, folder / f"job.{is_arrow}", is_arrow=is_arrow)
+        assert sorted(str(row["n"]) for row in outcome.rows) == sorted(names)
+        assert not outcome.warnings
 
 
 def test_path_with_a_leading_zero_is_told_of_json_lines(folder: Path) -> None:

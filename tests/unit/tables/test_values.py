@@ -212,13 +212,20 @@ def test_inference_that_would_change_values_gives_text_or_is_told(folder: Path, 
     assert orders == [True, *[rule == "ambiguous_day"] * 2]
 
 
-def test_dates_that_nanoseconds_do_not_have_are_kept_or_told(folder: Path) -> None:
-    csv_of(folder, ["2024-01-02"] * 210 + ["9999-12-31"])
+@pytest.mark.parametrize("first, odd, by_azure", [
+    ("2024-01-02", "9999-12-31", None), ("2024-01-02", "now", None), ("2024-01-02", " today", None),
+    ("2024-01-02 03:04:05", "2016-12-31 23:59:60", None),
+    ("2024-01-02T03:04:05Z", "2024-01-02T03:04:05+02:00", pd.Timestamp("2024-01-02T01:04:05")),
+])  # fmt: skip
+def test_dates_that_a_column_of_times_does_not_have_are_kept_or_told(
+    folder: Path, first: str, odd: str, by_azure: pd.Timestamp | None
+) -> None:
+    csv_of(folder, [first] * 210 + [odd])
     kept = Reader(folder, "read_delimited").frame()["v"].tolist()
-    assert kept[-2:] == [pd.Timestamp("2024-01-02"), "9999-12-31"]
+    assert kept[-2:] == [pd.Timestamp(first).tz_localize(None), odd]
     azure = Reader(folder, "read_delimited", form="azure")
-    assert plain(azure.frame()["v"])[-1] is None
-    assert azure.told == [("mismatch", "v", 1)]
+    assert plain(azure.frame()["v"])[-1] == by_azure
+    assert azure.told == ([("mismatch", "v", 1)] if by_azure is None else [])
 
 
 @pytest.mark.parametrize("time, kind", [

@@ -37,6 +37,14 @@ def may_be_inexact(column: Any) -> bool:
     return pa.types.is_floating(column.type) and not all(map(_are_below_2_to_53, column.chunks))
 
 
+def has_nan(column: Any) -> bool:
+    """Return whether a column of floats has NaN."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pa.types.is_floating(column.type) and bool(pc.any(pc.is_nan(column)).as_py())
+
+
 def _are_below_2_to_53(chunk: Any) -> bool:
     """Return whether all numbers of a chunk are, and their negatives; NaN and null count as such."""
     import pyarrow.compute as pc
@@ -264,7 +272,7 @@ def _floats(texts: Any, kind: Kind, values: ColumnValues | None) -> Any:
     import pyarrow.compute as pc
 
     numbers = None if values is not None and values.is_flagged else _cast(texts, pa.float64())
-    if numbers is not None and (values is None or not may_be_inexact(numbers)):
+    if numbers is not None and (values is None or not (may_be_inexact(numbers) or has_nan(numbers))):
         return numbers.to_numpy(zero_copy_only=False)
     trimmed = pc.ascii_trim(texts, _BLANKS)
     fits = pc.match_substring_regex(trimmed, _FLOAT if values is None else _PLAIN_FLOAT)

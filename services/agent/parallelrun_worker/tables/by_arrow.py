@@ -14,12 +14,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from parallelrun_worker.tables.arrow_arrays import kept_in_arrow
-from parallelrun_worker.tables.arrow_columns import converted, may_be_inexact, may_have_odd_ints, may_hold_newlines
+from parallelrun_worker.tables.arrow_columns import (
+    converted,
+    has_nan,
+    may_be_inexact,
+    may_have_odd_ints,
+    may_hold_newlines,
+)
 from parallelrun_worker.tables.arrow_types import is_text, text_type_of, truth_words, type_of
 from parallelrun_worker.tables.assembling import frame_of
 from parallelrun_worker.tables.inference import Kind
 from parallelrun_worker.tables.line_ends import has_lone_returns
-from parallelrun_worker.tables.records import Grammar, NotPlain
+from parallelrun_worker.tables.records import BYTE_ORDER_MARK, Grammar, NotPlain
 from parallelrun_worker.tables.schema import Schema
 from parallelrun_worker.tables.values import ColumnValues, Values
 
@@ -30,6 +36,8 @@ _MOST_MISFITS = 8
 """After so many columns with a value that doesn't fit, each of which takes another parse, all are read as text."""
 _OLDEST = 14
 """Major version of pyarrow; those before lack some of what is used here."""
+_OTHER_NAN = re.compile(rb"(?!nan|NaN)[nN][aA][nN]|[nN][aA][nN]\(")
+"""What Arrow takes for a float that is no number, as the grammar doesn't."""
 _CONVERSION = re.compile(r"In CSV column #(\d+): (?:Row #\d+: )?CSV conversion error")
 
 
@@ -90,7 +98,7 @@ def _columns(data: bytes, schema: Schema, grammar: Grammar, values: Values | Non
     mark = grammar.delimiter.encode()
     if int(pa.__version__.partition(".")[0]) < _OLDEST or len(mark) != 1 or mark in b'"\r\n':
         raise NotPlain
-    if not schema.names or not data or data.endswith(mark):
+    if not schema.names or not data or data.endswith(mark) or data.startswith(BYTE_ORDER_MARK):
         raise NotPlain
     byte_profile = values.byte_profile if values is not None else None
     if (byte_profile is None or byte_profile.has_returns) and has_lone_returns(data):
@@ -101,7 +109,7 @@ def _columns(data: bytes, schema: Schema, grammar: Grammar, values: Values | Non
     while True:
         try:
             table = _parsed(data, schema, grammar, values, has_plain_ints=has_plain_ints)
-            inexact = [at for at, column in enumerate(table.columns) if values is not None and may_be_inexact(column)]
+            inexact = [] if values is None else _inexact(table, data)
             if not inexact:
                 break
             schema.odd.update(inexact)
@@ -120,6 +128,13 @@ def _columns(data: bytes, schema: Schema, grammar: Grammar, values: Values | Non
     if b'"' in data and not _is_sound(data, table, grammar):
         raise NotPlain
     return table
+
+
+def _inexact(table: Any, data: bytes) -> list[int]:
+    """The columns of floats that may not have what stands in the text."""
+    inexact = [at for at, column in enumerate(table.columns) if may_be_inexact(column)]
+    with_nan = [at for at, column in enumerate(table.columns) if at not in inexact and has_nan(column)]
+    return [*inexact, *(with_nan if with_nan and _OTHER_NAN.search(data) else [])]
 
 
 def _parsed(data: bytes, schema: Schema, grammar: Grammar, values: Values | None, *, has_plain_ints: bool) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 from parallelrun_worker.tables.conversion import as_dates, as_ints, as_objects, convert
 from parallelrun_worker.tables.inference import Kind
-from parallelrun_worker.tables.records import Grammar, NotPlain
+from parallelrun_worker.tables.records import BYTE_ORDER_MARK, Grammar, NotPlain
 from parallelrun_worker.tables.schema import Schema
 from parallelrun_worker.tables.values import Values
 
@@ -148,7 +148,7 @@ def _checked(data: bytes, grammar: Grammar) -> tuple[bytes, str]:
     Raises:
         NotPlain: it doesn't, or may not.
     """
-    if b"\0" in data:
+    if b"\0" in data or data.startswith(BYTE_ORDER_MARK):
         raise NotPlain
     if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
         raise NotPlain

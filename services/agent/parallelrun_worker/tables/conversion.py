@@ -3,13 +3,16 @@
 Nulls are None in columns of objects and NaN in columns of numbers, the same with pandas 2 and 3.
 """
 
+import re
 from typing import Any
 
-from parallelrun_worker.tables.inference import FALSE_WORDS, TRUE_WORDS, Kind
+from parallelrun_worker.tables.inference import FALSE_WORDS, TRUE_WORDS, Kind, has_far_zone
 
 _INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
 _FIRST_FLOAT_BEYOND_INT64 = float(1 << 63)
 _EXACT_IN_FLOAT = 1 << 53
+_PRESENT = ("now", "today")
+_LEAP_SECOND = re.compile(":6[01](?![0-9:])")
 
 
 def as_objects(column: Any) -> Any:
@@ -118,13 +121,25 @@ def as_dates(column: Any, kind: Kind) -> Any:
         import pandas as pd
 
         return pd.Series([None] * len(column), index=column.index, dtype=object)
-    dates = _dates(column, formats)
+    dates = _dates(_without_others(column, kind), formats)
     missing = dates.isna()
     unfit = missing & column.notna() if missing.any() else missing
     if unfit.any():
         texts = column[unfit].map(lambda value: value.strip() if isinstance(value, str) else None)
-        dates[unfit] = _dates(texts, formats)
+        dates[unfit] = _dates(_without_others(texts, kind), formats)
     return dates
+
+
+def _without_others(texts: Any, kind: Kind) -> Any:
+    """Texts with null for those of which pandas makes another time than what stands there: words for the present, the
+    sixtieth second of a minute, and, in a column of times in UTC, times of other zones.
+    """
+    others = texts.isin(_PRESENT)
+    if not kind.get("declared") and any("%S" in form for form in kind["formats"]):
+        others |= texts.map(lambda text: type(text) is str and _LEAP_SECOND.search(text) is not None)
+    if kind.get("is_utc"):
+        others |= texts.map(lambda text: type(text) is str and has_far_zone(text))
+    return texts.where(~others, None) if others.any() else texts
 
 
 def _dates(words: Any, formats: list[str]) -> Any:

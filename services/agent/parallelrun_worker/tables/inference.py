@@ -2,7 +2,7 @@
 
 A kind is JSON: `{"kind": "int"}`, or a date with the forms that its values may have. What doesn't fit later becomes
 null, or is kept, so what is decided here holds for the whole table. `odd`: the values are not what stands in the
-file, and why. `declared`: the type was not inferred, but asked for.
+file, and why. `declared`: the type was not inferred, but asked for. `is_utc`: times of other zones don't fit.
 """
 
 import re
@@ -17,7 +17,7 @@ TRUE_SPELLINGS = ("True", "true", "TRUE")
 FALSE_SPELLINGS = ("False", "false", "FALSE")
 _WORDS = frozenset(TRUE_WORDS + FALSE_WORDS)
 _SPELLINGS = frozenset(TRUE_SPELLINGS + FALSE_SPELLINGS)
-_INT = re.compile(r"[+-]?[0-9]+", re.ASCII)
+WHOLE = re.compile(r"[+-]?[0-9]+", re.ASCII)
 FLOAT = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|Inf|Infinity|nan|NaN)", re.ASCII)
 _INT64 = range(-(1 << 63), 1 << 63)
 _LEADING_ZERO = re.compile(r"[+-]?0[0-9]", re.ASCII)
@@ -44,7 +44,6 @@ _ISO = [
     ),
 ]  # fmt: skip
 _FAR_ZONE = re.compile(r"[T ][0-9:.]+[+-](?!00:?00$)[0-9]{2}:?[0-9]{2}")
-"""Of a time in a zone that isn't UTC, which a column of times in UTC would lose."""
 _DAY_OR_MONTH = re.compile(r"([0-9]{1,2})([/-])([0-9]{1,2})\2[0-9]{4}(?: (.+))?")
 _CLOCK = [
     (re.compile(r"[0-9]{1,2}:[0-9]{2}:[0-5][0-9] [AP]M"), "%I:%M:%S %p"),
@@ -63,7 +62,7 @@ def infer_kind(values: list[str | None]) -> Kind:
     words = [value.strip() for value in texts]
     if all(word in _WORDS for word in words):
         return {"kind": "bool"}
-    if all(_INT.fullmatch(word) and len(word) <= _MOST_DIGITS and int(word) in _INT64 for word in words):
+    if all(WHOLE.fullmatch(word) and len(word) <= _MOST_DIGITS and int(word) in _INT64 for word in words):
         return {"kind": "int"}
     if all(FLOAT.fullmatch(word) for word in words):
         return {"kind": "float"}
@@ -77,7 +76,7 @@ def infer_as_azure(values: list[str | None]) -> Kind:
     kind = infer_kind(values)
     words = [value.strip() for value in values if value]
     match kind["kind"]:
-        case "float" if all(_INT.fullmatch(word) for word in words):
+        case "float" if all(WHOLE.fullmatch(word) for word in words):
             return {"kind": "int"}
         case "float" if any(oddity(word) for word in words):
             return {**kind, "odd": next(filter(None, map(oddity, words)))}
@@ -99,14 +98,19 @@ def infer_exactly(values: list[str | None]) -> Kind:
         return STRING
     if all(word in _SPELLINGS for word in words):
         return {"kind": "bool", "true_values": list(TRUE_SPELLINGS), "false_values": list(FALSE_SPELLINGS)}
-    if all(_INT.fullmatch(word) for word in words):
+    if all(WHOLE.fullmatch(word) for word in words):
         return STRING if any(map(oddity, words)) else {"kind": "int"}
     if all(FLOAT.fullmatch(word) for word in words):
         return {"kind": "float"} if all(map(_is_plain, words)) else STRING
     kind = _date_kind(words)
-    if kind is None or not kind["formats"] or any(map(_FAR_ZONE.search, words)):
+    if kind is None or not kind["formats"] or any(map(has_far_zone, words)) or not _are_in_range(words):
         return STRING
-    return kind if _are_in_range(words) else STRING
+    return {**kind, "is_utc": True} if any("%z" in form for form in kind["formats"]) else kind
+
+
+def has_far_zone(word: str) -> bool:
+    """Return whether a time has a zone that isn't UTC, which a column of times in UTC would lose."""
+    return _FAR_ZONE.search(word) is not None
 
 
 def oddity(word: str) -> str:

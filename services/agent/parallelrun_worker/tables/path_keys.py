@@ -4,10 +4,11 @@ import re
 from typing import Any
 
 from parallelrun_worker.tables.conversion import as_dates, convert
-from parallelrun_worker.tables.inference import Kind, infer_exactly, infer_kind
+from parallelrun_worker.tables.inference import WHOLE, Kind, infer_exactly, infer_kind, oddity
 from parallelrun_worker.tables.steps import EXTRACT
 from parallelrun_worker.tables.table_format import UnreadableFile
 from parallelrun_worker.tables.text_dtype import as_texts, text_dtype_of
+from parallelrun_worker.tables.values import Values
 
 
 class PathKeys:
@@ -65,14 +66,26 @@ class PathKeys:
     def _column(self, name: str, value: str | None, index: Any, *, in_front: bool) -> Any:
         import pandas as pd
 
-        column = pd.Series([value] * len(index), index=index, dtype=object)
         if name == self._plan["partition"]["date"]:
+            column = pd.Series([value] * len(index), index=index, dtype=object)
             return as_dates(column, {"formats": [self._plan["partition"]["date_format"]]})
-        if in_front and self._keeps and value is not None and not _fits(value, self.kinds()[name]):
-            return column
-        column = convert(column, self.kinds()[name]) if in_front else column
+        one = pd.Series([value], dtype=object)
+        if in_front and value is not None:
+            one = self._read(name, value)[0]
+        column = one.repeat(len(index)).set_axis(index)
         is_text = not in_front or self.kinds()[name]["kind"] == "string"
         return as_texts(column, text_dtype_of(self._plan)) if is_text else column
+
+    def _read(self, name: str, text: str) -> tuple[Any, str]:
+        """A part of a path as a column of its type, of one row; and what it became there, if it isn't what it was."""
+        import pandas as pd
+
+        read, kind = self._plan["read"], self.kinds()[name]
+        if not read.get("has_exact_integers"):
+            return convert(pd.Series([text], dtype=object), kind), ""
+        values = Values("keep" if self._keeps else "null", is_exact=read.get("inference") == "exact")
+        column = values.of_column(name, kind).column([text])
+        return column, ("null" if column.isna().all() else str(column.iloc[0])) if values.found else ""
 
     def kinds(self) -> dict[str, Kind]:
         """Return what the parts of the paths are, if the format comes before the step that reads (reference §4.4)."""
@@ -85,17 +98,9 @@ class PathKeys:
 
     def changed(self, path: str) -> dict[str, tuple[str, str]]:
         """The parts of a path that columns have otherwise than they stand there, each with what it became."""
-        kinds, values = self.kinds(), self.values_of(path) or {}
-        changed = {}
-        for name, text in values.items():
-            if name == self._plan["partition"]["date"]:
-                continue
-            number = _number_or_text(text) if kinds[name]["kind"] == "int" else text
-            if type(number) is int and str(number) != text:
-                changed[name] = text, str(number)
-            elif not self._keeps and not _fits(text, kinds[name]):
-                changed[name] = text, "null"
-        return changed
+        values, date = self.values_of(path) or {}, self._plan["partition"]["date"]
+        became = {name: (text, self._read(name, text)[1]) for name, text in values.items() if name != date}
+        return {name: each for name, each in became.items() if each[1]}
 
     def typed(self, values: list[str | None]) -> dict[str, Any]:
         """The values of a group's keys: texts, but numbers if the format comes before the step that reads.
@@ -103,24 +108,16 @@ class PathKeys:
         A text that turns up among numbers stays a text. In the column it is null (reference §4.3), but here null would
         make the groups of two such texts look alike.
         """
-        typed: dict[str, Any] = {}
-        for name, value in zip(self._plan["keys"], values, strict=False):
-            partition = self._plan["partition"] if self._plan["extracts_first"] else {"names": [], "date": ""}
-            if value is None or name not in partition["names"] or name == partition["date"]:
-                typed[name] = value
-            else:
-                typed[name] = _number_or_text(value) if self.kinds()[name]["kind"] == "int" else value
-        return typed
+        partition = self._plan["partition"] if self._plan["extracts_first"] else {"names": [], "date": ""}
+        numbers = {
+            name for name in partition["names"] if name != partition["date"] and self.kinds()[name]["kind"] == "int"
+        }
+        return {
+            name: self._number_or_text(value) if value is not None and name in numbers else value
+            for name, value in zip(self._plan["keys"], values, strict=False)
+        }
 
-
-def _fits(text: str, kind: Kind) -> bool:
-    import pandas as pd
-
-    return bool(convert(pd.Series([text], dtype=object), kind).notna().all())
-
-
-def _number_or_text(value: str) -> int | str:
-    try:
+    def _number_or_text(self, value: str) -> int | str:
+        if not WHOLE.fullmatch(value) or (self._plan["read"].get("inference") == "exact" and oddity(value)):
+            return value
         return int(value)
-    except ValueError:
-        return value

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 
 Field = str | None
 Record = list[Field]
+BYTE_ORDER_MARK = "\ufeff".encode()
+"""Between the rows of a text, a part of a value; at the beginning of what they are given, libraries leave it out."""
 
 
 class NotPlain(Exception):
