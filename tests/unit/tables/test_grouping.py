@@ -6,13 +6,15 @@ import csv
 import io
 import json
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -20,6 +22,7 @@ from hypothesis import strategies as st
 from parallelrun_core.wire.data_warnings import DataWarning
 from parallelrun_worker.shuffle import sorting
 from parallelrun_worker.shuffle.keys import sortable, texts_of
+from parallelrun_worker.tables.stacking import stacked
 from tests.odd_files.reading import outcome_of, own_job
 from tests.unit.tables.cutting import Cut, folder_with, values
 from tests.unit.tables.grouping import Grouped
@@ -230,6 +233,33 @@ def test_parquet_keeps_its_types(tmp_path: Path) -> None:
     assert len(null) == 2
     for name in ("small", "when", "zone", "kind", "cents", "raw"):
         assert Grouped(tmp_path, ["read_parquet"], [name]).count == (3 if name in ("small", "raw") else 2), name
+
+
+def test_parquet_files_of_other_columns_and_types_come_together() -> None:
+    first = {"k": ["x", "y"], "id": pa.array([2**60 + 1, 3]), "day": [date(2024, 1, 2)] * 2, "one": [1, 2]}
+    others: list[dict[str, Any]] = [
+        {**first, "id": pa.array([5, None], pa.int32())}, {**first, "id": ["a", "b"]}, {**first, "one": pa.nulls(2)},
+        {**first, "k": pa.array(["x", "y"], pa.large_string()), "day": [datetime(2024, 1, 2, 3)] * 2},  # noqa: DTZ001
+        {"two": [1, 2], "k": ["x", "y"]},
+    ]  # fmt: skip
+    for other in others:
+        files, rows = {}, []
+        for name, columns in (("a.parquet", first), ("b.parquet", other)):
+            sink, table = io.BytesIO(), pa.table(columns)
+            pq.write_table(table, sink)
+            files[name] = sink.getvalue()
+            rows += [row for row in table.to_pylist() if row["k"] == "x"]
+        found = Grouped(folder_with(files), ["read_parquet"], ["k"])
+        frame = found.frames["x",]
+        assert [dict(zip(frame.columns, row, strict=True)) for row in values(frame)] == [
+            {name: row.get(name) for name in frame.columns} for row in rows
+        ]  # fmt: skip
+        by_arrow = stacked([pa.table(first), pa.table(other)])
+        assert by_arrow.schema.field("k").type in (pa.string(), pa.large_string())
+        assert by_arrow.to_pylist()[0]["id"] in (2**60 + 1, str(2**60 + 1))
+        if other.get("day") == [datetime(2024, 1, 2, 3)] * 2:  # noqa: DTZ001 - see above
+            assert by_arrow.column("day").to_pylist()[-1] == "2024-01-02T03:00:00+00:00"  # and no day without its hour
+            assert by_arrow.schema.field("id").type == pa.int64()
 
 
 @pytest.mark.parametrize("parts", [{}, {"_PART_BYTES": 3}])

@@ -13,6 +13,7 @@ elsewhere.py   ranges of files, and files in object stores: what is here of them
 grouped.py     rows that are grouped by keys: where they are then
 arrow_rows.py  the rows of a mini-batch for `mini_batch_format`: arrow, polars, pandas_pyarrow
 arrow_arrays.py   columns as arrays of Arrow
+stacking.py    Arrow tables one below the other
 arrow_values.py   whether such an array holds what stood in Python's values
 
 For kinds that are text:

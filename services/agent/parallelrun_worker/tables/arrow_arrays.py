@@ -96,7 +96,9 @@ def _of_objects(column: Any) -> Any:
     value_kind = pd.api.types.infer_dtype(column, skipna=True)
     try:
         if value_kind in _PLAIN or value_kind == "empty":
-            return pa.array(column, from_pandas=True)
+            array = pa.array(column, from_pandas=True)
+            if value_kind not in ("date", "datetime") or is_faithful(list(column), array.type):  # times are dates, too
+                return array
         if value_kind == "integer":
             return _of_integers(column)
         if len({type(value) for value in column if value is not None}) == 1:

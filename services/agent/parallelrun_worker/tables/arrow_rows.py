@@ -12,6 +12,7 @@ from parallelrun_worker.tables.arrow_arrays import array_of, arrow_of, widened
 from parallelrun_worker.tables.elsewhere import Place
 from parallelrun_worker.tables.inference import Kind
 from parallelrun_worker.tables.parquet_rows import to_frame
+from parallelrun_worker.tables.stacking import stacked
 from parallelrun_worker.tables.steps import (
     COUNTING,
     EXTRACT,
@@ -24,7 +25,6 @@ from parallelrun_worker.tables.steps import (
 )
 from parallelrun_worker.tables.table import PATH, PATH_TWICE, Table, salt_of
 from parallelrun_worker.tables.table_format import Piece, named
-from parallelrun_worker.tables.together import together
 from parallelrun_worker.tables.values import Values
 
 FORMATS = ("arrow", "polars", "pandas_pyarrow")
@@ -58,8 +58,8 @@ class ArrowRows:
             table.format.staged_at(places)
         if table.is_shuffled:
             with table.noting():  # who grouped the rows has warned of them
-                return _stacked([rows for piece in pieces for rows in self._group(piece)])
-        return _stacked([self._piece(piece) for piece in pieces])
+                return stacked([rows for piece in pieces for rows in self._group(piece)])
+        return stacked([self._piece(piece) for piece in pieces])
 
     def _piece(self, piece: Piece) -> Any:
         table, path = self._table, piece[0]
@@ -160,19 +160,6 @@ def _columns_of(expression: Any) -> Iterator[str]:
             yield from _columns_of(operand)
 
 
-def _stacked(tables: list[Any]) -> Any:
-    """Tables one below the other; where they disagree about a type, as pandas would have it."""
-    import pyarrow as pa
-
-    full = [table for table in tables if len(table)] or tables[:1]
-    if len(full) == 1:
-        return full[0]
-    try:
-        return pa.concat_tables(full, promote_options="default")
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        return arrow_of(together([to_frame(table, is_exact=True) for table in full]), {})
-
-
 def _text(path: str) -> str:
     return path.encode("utf-8", "backslashreplace").decode()
 
@@ -186,7 +173,9 @@ def handed_over(rows: Any, form: str) -> Any:
     if form == "polars":
         import polars
 
-        return polars.from_arrow(rows, rechunk=False)
+        frame: Any = polars.from_arrow(rows, rechunk=False)
+        frame.columns = rows.column_names  # it calls one without a name column_0
+        return frame
     if form == "pandas_pyarrow":
         import pandas as pd
 

@@ -20,15 +20,19 @@ def _write_stream(table: Any) -> bytes:
     return bytes(sink.getvalue())
 
 
-def read_streams(data: bytes) -> Any:
-    """The rows of consecutive Arrow IPC streams, as one Arrow table."""
+def read_streams(data: bytes) -> list[Any]:
+    """The rows of consecutive Arrow IPC streams, as Arrow tables: one for those of the same columns and types."""
     import pyarrow as pa
 
-    tables = []
+    tables: list[list[Any]] = []
     with pa.BufferReader(data) as source:
         while source.tell() < len(data):
-            tables.append(pa.ipc.open_stream(source).read_all())
-    return pa.concat_tables(tables)
+            table = pa.ipc.open_stream(source).read_all()
+            if tables and tables[-1][0].schema.equals(table.schema):
+                tables[-1].append(table)
+            else:
+                tables.append([table])
+    return [pa.concat_tables(each) for each in tables]
 
 
 def to_frame(table: Any, *, is_exact: bool = False, repeating: Collection[str] = (), text_dtype: Any = None) -> Any:

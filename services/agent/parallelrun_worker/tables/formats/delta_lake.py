@@ -11,6 +11,7 @@ from parallelrun_worker.tables.conversion import convert
 from parallelrun_worker.tables.inference import STRING, Kind
 from parallelrun_worker.tables.parquet_reader import ParquetReader
 from parallelrun_worker.tables.parquet_rows import ArrowRecords, read_streams, to_frame
+from parallelrun_worker.tables.stacking import stacked
 from parallelrun_worker.tables.table_format import Piece, Records, TableFormat
 from parallelrun_worker.tables.text_dtype import put_text_dtype
 
@@ -45,13 +46,13 @@ class DeltaLakeFormat(TableFormat):
         return ArrowRecords(self._reader.read(piece), lambda rows: self._whole(rows, piece[0]))
 
     def frame_of_stored(self, data: bytes, path: str, header: list[str | None]) -> Any:
-        return self._whole(read_streams(data), path)
+        return self._whole(stacked(read_streams(data)), path)
 
     def arrow(self, piece: Piece) -> Any:
         return self._whole_arrow(self._reader.read(piece), piece[0])
 
     def arrow_of_stored(self, data: bytes, path: str, header: list[str | None]) -> Any:
-        return self._whole_arrow(read_streams(data), path)
+        return self._whole_arrow(stacked(read_streams(data)), path)
 
     def has_texts_of_values(self, rows: Any) -> bool:
         return False

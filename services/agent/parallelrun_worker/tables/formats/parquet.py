@@ -5,8 +5,10 @@ from typing import Any
 
 from parallelrun_worker.tables.parquet_reader import ParquetReader, names_of
 from parallelrun_worker.tables.parquet_rows import ArrowRecords, read_streams, to_frame
+from parallelrun_worker.tables.stacking import stacked
 from parallelrun_worker.tables.steps import NamedColumns, columns_left
 from parallelrun_worker.tables.table_format import Piece, Records, TableFormat
+from parallelrun_worker.tables.together import together
 
 
 class ParquetFormat(TableFormat):
@@ -36,13 +38,13 @@ class ParquetFormat(TableFormat):
         return ArrowRecords(self._reader.read(piece, self._columns(piece[0])), self._frame_of)
 
     def frame_of_stored(self, data: bytes, path: str, header: list[str | None]) -> Any:
-        return self._frame_of(read_streams(data))
+        return together([self._frame_of(rows) for rows in read_streams(data)])
 
     def arrow(self, piece: Piece) -> Any:
         return self._reader.read(piece, self._columns(piece[0]))
 
     def arrow_of_stored(self, data: bytes, path: str, header: list[str | None]) -> Any:
-        return read_streams(data)
+        return stacked(read_streams(data))
 
     def has_texts_of_values(self, rows: Any) -> bool:
         return False
