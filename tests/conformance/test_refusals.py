@@ -87,6 +87,7 @@ LET_THROUGH_BY_THE_CLIENT: list[tuple[str, Any, str, str]] = [
         for value, why in ((-2, "or equal to -1"), (1.5, "whole number"))
     ),
     ("inputs.raw.path", "./nowhere", "/inputs/raw/path", "no file or folder"),
+    ("settings.on_init", "nothing", "/settings/on_init", "there is no step 'nothing'"),
     ("inputs.count", {"type": "integer", "default": 4, "max": 3}, "/inputs/count", "greater than 3"),
     ("jobs.score.inputs.model.path", "./nowhere", f"{STEP}/inputs/model/path", "no file or folder"),
     ("jobs.score.inputs.files", {"path": "${{parent.inputs.no}}"}, f"{STEP}/inputs/files/path", "no input 'no'"),

@@ -100,8 +100,10 @@ def invoke(
     form: FormatOption = OutputFormat.TABLE,
 ) -> None:
     """Make a job of a deployment and data, and print the job's id."""
+    from parallelrun_core.storage.supported import absolute_path
+
     settings: dict[str, Any] = {
-        "output_path": output_path,
+        "output_path": absolute_path(output_path, Path.cwd()) if output_path else "",
         "output_file_name": output_file_name,
         "mini_batch_size": int(mini_batch_size) if mini_batch_size.isdecimal() else mini_batch_size,
         "instance_count": instance_count,

@@ -44,7 +44,7 @@ def follow_job(client: Client, job: Job, *, strict: bool = False) -> ExitCode:
         say(f"output: {ended.output.path}" if is_url(ended.output.path) else fetch)
     elif ended.is_pipeline and ended.state == "completed":
         for output in ended.outputs:
-            say(f"output {output.name}: {output.path}")
+            say(f"output {output.name}: {output.path or 'no step has written it'}")
         say(f"fetch the outputs: parallelrun job download {job.id}")
     return of_job(ended, strict=strict)
 

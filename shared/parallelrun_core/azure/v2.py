@@ -16,7 +16,7 @@ from parallelrun_core.azure.findings import DocumentLocation, Findings, as_mappi
 from parallelrun_core.azure.forms import is_job_by_itself
 from parallelrun_core.azure.pipelines.draft import PipelineDraft
 from parallelrun_core.azure.pipelines.header import read_header
-from parallelrun_core.azure.pipelines.reader import read_pipeline
+from parallelrun_core.azure.pipelines.reader import read_pipeline, step_at_an_end
 from parallelrun_core.azure.pipelines.steps import READERS
 from parallelrun_core.azure.pipelines.wiring import kind_of
 from parallelrun_core.azure.v2_command import CommandReader
@@ -64,6 +64,9 @@ def _read_one_step(document: Mapping[str, Any], location: DocumentLocation, find
     if not (step.get("compute") or settings.default_compute or fields.compute):
         hint = "settings: {default_compute: azureml:local}; any name will do as long as the server has no computes"
         findings.wrong(location.at("settings", "default_compute"), "no compute is named", hint)
+    for field in ("on_init", "on_finalize"):
+        if (called := getattr(settings, field)) is not None:
+            step_at_an_end(called, {name: step}, location.at("settings", field), findings)
     reader = StepReader(findings, default=location.at("jobs", name))
     reader.put_labels(fields.display_name or fields.name or name, fields.description, fields.tags, location)
     scope = reader.scope

@@ -14,6 +14,7 @@ from parallelrun_core.untrusted.bounded_yaml import BoundedLoader
 
 MAX_DOCUMENT_BYTES: Final = 1 << 20
 _MAX_SHOWN: Final = 200
+_EXPRESSION: Final = "${{"
 
 
 class RepeatedKeys(InvalidInput):
@@ -57,6 +58,8 @@ def _problem_of(error: yaml.MarkedYAMLError, text: str | bytes) -> Problem:
     where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
     lines = text.splitlines()[mark.line : mark.line + 1] if mark else []
     line_hint = f"the line is {_shown(lines[0])}" if lines else ""
+    if lines and "flow" in (error.context or "") and _EXPRESSION in _shown(lines[0]):
+        line_hint += '; within { } and [ ], an expression is in quotes: "${{…}}"'
     return Problem(pointer="", message=f"not readable as YAML or JSON: {where}{why}", hint=line_hint)
 
 

@@ -76,7 +76,7 @@ def _server(api: httpx.Client, shared_api: ApiServer, monkeypatch: pytest.Monkey
 
 
 def test_from_files_to_a_job_and_back(
-    documents: Path, site: Site, root: Path, capsys: pytest.CaptureFixture[str]
+    documents: Path, site: Site, root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # What the command line says is in place of what the files say, as in `az ml`.
     assert main(["batch-endpoint", "create", "-f", str(documents / "endpoint.yml"), "-n", "iris"]) == 0
@@ -87,6 +87,9 @@ def test_from_files_to_a_job_and_back(
     record = JobFolder(root, capsys.readouterr().out.strip()).record()
     assert record.spec["inputs"]["data"]["path"] == str(site.data)
     assert record.spec["mini_batch_size"] == 3
+    monkeypatch.chdir(documents)
+    assert main(["batch-endpoint", "invoke", "iris", "--input", str(site.data), "--output-path", "./made"]) == 0
+    assert JobFolder(root, capsys.readouterr().out.strip()).record().spec["output"] == str(documents / "made")
     assert main(["batch-endpoint", "invoke", "iris", "--input", f"a={site.data}", "--input", f"b={site.data}"]) == 0
     assert JobFolder(root, capsys.readouterr().out.strip()).record().spec["input_data"] == ["a", "b"]
     assert main(["batch-endpoint", "list"]) == 0

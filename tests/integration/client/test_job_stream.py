@@ -137,3 +137,13 @@ def test_an_interrupted_stream_leaves_the_job_alone(api: FakeApi, number: int, c
     assert "The job continues." in printed
     assert "parallelrun job cancel job_1" in printed
     assert not any(request.path.endswith(":cancel") for request in api.requests)
+
+
+def test_outputs_of_a_pipeline_that_no_step_has_written_are_told_as_such(
+    api: FakeApi, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outputs = [{"name": "rows", "path": "/made/rows"}, {"name": "unused", "path": None}]
+    api.on("GET", "/v1/jobs/job_1", Answer.of({**COMPLETED, "type": "pipeline", "steps": [], "outputs": outputs}))
+    assert main(["job", "stream", "job_1"]) == 0
+    told = capsys.readouterr().err
+    assert "output rows: /made/rows\noutput unused: no step has written it\n" in told

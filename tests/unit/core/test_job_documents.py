@@ -20,8 +20,8 @@ from tests.unit.core.test_spec import GOOD
     [
         (b"a: b: c\n", "line 1, column 5: mapping values are not allowed here (the line is 'a: b: c')"),
         ("x: 1\ny: [a\n z: 2\n", "line 3, column 3: while parsing a flow sequence, expected ',' or ']', but got ':'"),
+        ("x: {y: ${{inputs.z}}}", "within { } and [ ], an expression is in quotes"),
         (b"a: \x00", "special characters are not allowed"),
-        ("data: a\nx: 1\ndata: b\n", "line 3, column 1: the key 'data' is given twice, first on line 1"),
         ('{"x": [{"a": 1,\n "a": 2}]}', "line 2, column 2: the key 'a' is given twice, first on line 1"),
         (
             "x: &x {a: 1}\ny: {<<: *x,\n a: 2, 'a': 3}\n",

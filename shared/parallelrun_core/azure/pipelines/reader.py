@@ -105,10 +105,8 @@ def _put_at_an_end(
     named: str, steps: dict[str, dict[str, Any]], pointer: str, findings: Findings, *, is_first: bool
 ) -> None:
     """Let a step run before all others, or after them, as `on_init` and `on_finalize` of a pipeline say."""
-    target = step_reference(only_expression(named) or "")
-    key = same_name(target.step if target is not None else named, steps)
+    key = step_at_an_end(named, steps, pointer, findings)
     if key is None:
-        findings.wrong(pointer, f"there is no step {named!r}", f"they are: {quoted(steps)}")
         return
     others = [name for name in steps if name != key]
     for name in others if is_first else [key]:
@@ -116,6 +114,15 @@ def _put_at_an_end(
         steps[name]["after"] = list(dict.fromkeys([*steps[name].get("after", ()), *before]))
     if not is_first:
         findings.note(pointer, "it runs last, and only if all other steps have completed")
+
+
+def step_at_an_end(named: str, steps: Mapping[str, object], pointer: str, findings: Findings) -> str | None:
+    """The step that is to run first or last, by its name or an expression; None, with a problem, if there is none."""
+    target = step_reference(only_expression(named) or "")
+    key = same_name(target.step if target is not None else named, steps)
+    if key is None:
+        findings.wrong(pointer, f"there is no step {named!r}", f"they are: {quoted(steps)}")
+    return key
 
 
 # The steps
