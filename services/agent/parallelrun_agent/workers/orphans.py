@@ -35,6 +35,8 @@ class Orphans:
     def __init__(self) -> None:
         self._is_parent = False
         self._workers: set[int] = set()
+        self._remaining: set[int] = set()
+        """Orphans that did not end in time: the kernel keeps them, or they are another user's. Not awaited again."""
         self._unwaited: Counter[int] = Counter()
         self._count_at = 0.0
 
@@ -65,15 +67,19 @@ class Orphans:
         ended: set[int] = set()
         deadline = time.monotonic() + _PATIENCE_S
         while orphans := self._left_behind():
-            ended |= orphans
             for pid in orphans:
                 with suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
             for pid in orphans:  # those below them become our children when these are gone
                 with suppress(ChildProcessError):
                     os.waitpid(pid, os.WNOHANG)
-            if time.monotonic() > deadline:  # the kernel keeps them; the next death of a worker brings another attempt
+            self._remaining &= orphans
+            if not (awaited := orphans - self._remaining):
+                break
+            ended |= awaited
+            if time.monotonic() > deadline:  # the next death of a worker brings another attempt
                 log.warning("orphans_remain", pids=sorted(orphans))
+                self._remaining = orphans
                 return
             time.sleep(_POLL_S)
         if ended:
