@@ -10,6 +10,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Mapping
 from contextlib import suppress
+from http.client import HTTPException
 from typing import Any, Final
 
 from parallelrun_core.untrusted.connecting import open_directly
@@ -18,6 +19,7 @@ JOB_TAG: Final = "parallelrun.job_id"
 _TIMEOUT_S: Final = 5.0
 _TOO_LONG: Final = 1 << 20
 _NO_EXPERIMENT: Final = "RESOURCE_DOES_NOT_EXIST"
+_OTHER_ANSWER: Final = "the answer is not that of a tracking server of MLflow"
 
 
 class ServerRefused(OSError):
@@ -50,11 +52,12 @@ class MlflowServer:
         """The id of a job's run, which is begun if there is none."""
         number = self._experiment(experiment)
         criteria = {"experiment_ids": [number], "filter": f"tags.`{JOB_TAG}` = '{job_id}'", "max_results": 1}
-        for run in self._call("runs/search", criteria).get("runs", ()):
-            return str(run["info"]["run_id"])
+        runs = self._call("runs/search", criteria).get("runs")
+        if isinstance(runs, list) and runs:
+            return _text_in(runs[0], "info", "run_id")
         tags = [{"key": JOB_TAG, "value": job_id}, {"key": "mlflow.runName", "value": name}]
         document = {"experiment_id": number, "start_time": _now_ms(), "run_name": name, "tags": tags}
-        return str(self._call("runs/create", document)["run"]["info"]["run_id"])
+        return _text_in(self._call("runs/create", document), "run", "info", "run_id")
 
     def end(self, run_id: str, status: str) -> None:
         """Record how a run has ended: FINISHED, FAILED or KILLED."""
@@ -72,12 +75,12 @@ class MlflowServer:
             if error.code != _NO_EXPERIMENT:
                 raise
         with suppress(ServerRefused):  # another was faster; or it can't be created, and then it isn't there
-            return str(self._call("experiments/create", {"name": name})["experiment_id"])
+            return _text_in(self._call("experiments/create", {"name": name}), "experiment_id")
         return self._experiment_called(name)
 
     def _experiment_called(self, name: str) -> str:
         query = urllib.parse.urlencode({"experiment_name": name})
-        return str(self._call(f"experiments/get-by-name?{query}")["experiment"]["experiment_id"])
+        return _text_in(self._call(f"experiments/get-by-name?{query}"), "experiment", "experiment_id")
 
     def _call(self, path: str, document: Mapping[str, Any] | None = None) -> dict[str, Any]:
         body = json.dumps(document).encode() if document is not None else None
@@ -87,14 +90,29 @@ class MlflowServer:
                 payload = json.loads(answer.read(_TOO_LONG))
         except urllib.error.HTTPError as error:
             code = ""
-            with error, suppress(ValueError, AttributeError):
+            with error, suppress(ValueError, AttributeError, HTTPException, OSError):
                 code = str(json.loads(error.read(_TOO_LONG)).get("error_code", ""))
             raise ServerRefused(f"HTTP {error.code} {code}".strip(), code) from None
+        except HTTPException as error:
+            raise ServerRefused(f"{_OTHER_ANSWER}: {type(error).__name__}") from error
         except ValueError as error:
-            raise ServerRefused("the answer is not JSON: is this a tracking server of MLflow?") from error
+            raise ServerRefused(f"{_OTHER_ANSWER}: it is not JSON") from error
         if not isinstance(payload, dict):
-            raise ServerRefused("the answer is not JSON: is this a tracking server of MLflow?")
+            raise ServerRefused(f"{_OTHER_ANSWER}: it is no object")
         return payload
+
+
+def _text_in(answer: Any, *names: str) -> str:
+    """Return what is below these names in an answer.
+
+    Raises:
+        ServerRefused: nothing is.
+    """
+    for name in names:
+        if not isinstance(answer, dict) or name not in answer:
+            raise ServerRefused(f"{_OTHER_ANSWER}: it has no {name!r}")
+        answer = answer[name]
+    return str(answer)
 
 
 def _authorization(environment: Mapping[str, str]) -> dict[str, str]:

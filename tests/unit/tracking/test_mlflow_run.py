@@ -50,6 +50,18 @@ def test_nodes_that_ask_at_once_have_the_same_run(folder: JobFolder) -> None:
         assert {run["experiment"] for run in server.runs.values()} == {"7"}
 
 
+def test_what_answers_as_no_tracking_server_does_refuses(folder: JobFolder) -> None:
+    for answer in (
+        b'{"experiment": {}}', b'{"experiment": {"experiment_id": "7"}, "runs": [{}]}', b'{"experiment": "7"}',
+        b'{"experiment": {"experiment_id": "7"}}', b"{}", b"[]", b"<html>",
+    ):  # fmt: skip
+        for length in (len(answer), len(answer) + 1):
+            with tracking_server() as server:
+                server.always = f"HTTP/1.0 200 OK\r\nContent-Length: {length}\r\n\r\n".encode() + answer
+                with pytest.raises(OSError, match="not that of a tracking server"):
+                    begin(folder, server.uri)
+
+
 def test_credentials_are_those_that_mlflow_reads(folder: JobFolder) -> None:
     with tracking_server(token="quiet") as server:
         with pytest.raises(OSError, match="401"):
@@ -100,10 +112,10 @@ def test_what_only_mlflow_understands_is_left_to_it(folder: JobFolder) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("uri", ["https://anna:secret@host", "http://token@host", "runs"])
-def test_an_address_has_no_credentials_and_is_whole(uri: str) -> None:
-    with pytest.raises(ValueError, match=r"credentials|absolute"):
-        checked_uri(uri)
+def test_an_address_has_no_credentials_and_is_whole() -> None:
+    for uri in ("https://anna:secret@host", "http://token@host", "runs"):
+        with pytest.raises(ValueError, match=r"credentials|absolute"):
+            checked_uri(uri)
 
 
 def _fifo(path: Path) -> None:
