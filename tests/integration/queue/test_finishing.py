@@ -41,7 +41,7 @@ pytestmark = [
 
 @pytest.mark.parametrize("state", [JobState.CANCELED, JobState.FAILED, JobState.FINALIZING, JobState.QUEUED])
 def test_who_takes_over_once_the_end_is_recorded_waits_for_agents_and_cleans_up(
-    led: Callable[..., Led], state: JobState
+    led: Callable[..., Led], state: JobState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = led(1, state=state)
     ended = state if state.is_terminal else JobState.COMPLETED
@@ -52,10 +52,19 @@ def test_who_takes_over_once_the_end_is_recorded_waits_for_agents_and_cleans_up(
     timer.start()
     job.folder.journals.mkdir()
     (job.folder.journals / "session").touch()
+    later_key = job.folder.keys / "later-00000000"
+    retire = Registry.retire
+
+    def retires(registry: Registry, job_id: str, *, term: int) -> None:
+        retire(registry, job_id, term=term)
+        later_key.touch()  # from now on, the job may be reopened
+
+    monkeypatch.setattr(Registry, "retire", retires)
     job.leader().run()
     timer.join()
     wait_for_removals()
     assert not job.folder.journals.exists()
+    assert [*job.folder.keys.iterdir()] == [later_key]
     assert job.on_redis.registry.active_jobs() == []
     assert job.on_redis.registry.state(job.on_redis.job_id) is ended
 

@@ -182,9 +182,10 @@ class Finishing:
         leftovers.discard()
         if result.state is JobState.COMPLETED and not result.progress.failed:
             discard(job.folder.path)
+        keys = listed(job.folder.keys)
         job.registry.retire(job.job_id, term=job.queue.term)
         if have_all_left:  # not before: the next term would still need the keys
-            remove_what_sessions_needed(job.folder.layout, journals)
+            remove_what_sessions_needed(job.folder.layout, journals, keys)
         job.log.info("job_ended", state=result.state)
 
     def _end_tracked_run(self, state: JobState) -> None:
