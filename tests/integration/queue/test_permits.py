@@ -104,6 +104,25 @@ def test_permits_stop_after_the_service_has_refused_a_call_and_are_fewer_then(re
     assert JobViews(redis).limits(["other"]) == {}
 
 
+def test_permits_come_as_before_when_the_clock_of_redis_was_set_back(redis: Redis) -> None:
+    permits, limit = Permits(redis), Limit(name="service", requests_per_minute=600, in_flight=3)
+    assert len(permits.take(limit, party("gone"), calls(3, node="gone")).starts_s) == 3
+    permits.give_back("service", ["gone/0", "gone/1"])
+    state, held, parties = keys.of_limit("service")
+    hour_ms = 3_600_000
+    for name in ("requests", "at"):
+        redis.hset(state, name, float(redis.hget(state, name) or 0) + hour_ms)
+    redis.zincrby(held, hour_ms, "gone/2")
+    ((asker, had),) = redis.hgetall(parties).items()
+    amount, until, asked, given, count = map(float, had.split())
+    redis.hset(
+        parties, asker, f"{amount} {until + hour_ms:.0f} {asked + hour_ms:.0f} {given + hour_ms:.3f} {count:.0f}"
+    )
+    granted = permits.take(limit, party(held=0), calls(2))
+    assert [start < 1 for start in granted.starts_s] == [True, True]
+    assert (redis.zscore(held, "gone/2") or 0.0) < 1000 * (redis.time()[0] + 40), "the dead come back in time"
+
+
 class Asker:
     """A job on a node that always has so many calls waiting, and asks for them as an agent does."""
 

@@ -11,7 +11,8 @@
 --   slow: ms in which the service wants no calls
 --
 -- The state: `requests` and `tokens`, the time at which the next call may begin (ms); `share`, the part of the rates
--- that the service bears (after answers that it was too much), and when that was known.
+-- that the service bears (after answers that it was too much), and when that was known; `at`, the time of the last call.
+-- If the clock was set back since then, all of these are, too: nobody waits for as long as it jumped.
 --
 -- Who asks is a job on a node, a party, which has in its field `had until asked given held`: what it had of the rate (ms,
 -- times the parties of its job that wait, so that jobs get equal parts and their nodes equal parts of those), until when
@@ -21,7 +22,7 @@
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + clock[2] / 1000
 local BURST_MS, RECOVERS_MS, SLOWED, LEAST = 250, 200000, 0.75, 0.05
-local SLACK_MS, TURN_MS, PAUSE_MS, ALIVE_MS, FORGET_MS = 100, 250, 50, 1000, 60000
+local SLACK_MS, TURN_MS, PAUSE_MS, ALIVE_MS, FORGET_MS, JUMP_MS = 100, 250, 50, 1000, 60000, 1000
 
 if ARGV[1] == 'back' then
     for i = 2, #ARGV do redis.call('ZREM', KEYS[2], ARGV[i]) end
@@ -32,9 +33,10 @@ if ARGV[1] == 'keep' then
     return {}
 end
 
-local state = redis.call('HMGET', KEYS[1], 'requests', 'tokens', 'share', 'share_at')
-local requests, tokens = tonumber(state[1] or 0), tonumber(state[2] or 0)
-local share, share_at = tonumber(state[3] or 1), tonumber(state[4] or now)
+local state = redis.call('HMGET', KEYS[1], 'requests', 'tokens', 'share', 'share_at', 'at')
+local set_back = math.max(0, tonumber(state[5] or 0) - now)
+local requests, tokens = tonumber(state[1] or 0) - set_back, tonumber(state[2] or 0) - set_back
+local share, share_at = tonumber(state[3] or 1), tonumber(state[4] or now + set_back) - set_back
 share = math.min(1, share + (now - share_at) / RECOVERS_MS)
 
 if ARGV[1] == 'slow' then
@@ -43,7 +45,7 @@ if ARGV[1] == 'slow' then
     end
     requests = math.max(requests, now + ARGV[2])
     redis.call('HSET', KEYS[1], 'requests', string.format('%.3f', requests), 'share', share, 'share_at',
-        string.format('%.3f', now))
+        string.format('%.3f', now), 'at', string.format('%.3f', now))
     return {}
 end
 
@@ -55,6 +57,10 @@ local party = job .. ' ' .. ARGV[8]
 local held = 0
 if most > 0 then
     redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', string.format('%.0f', now))
+    local latest = string.format('%.0f', now + horizon + life)
+    for _, holder in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. latest, '+inf')) do
+        redis.call('ZADD', KEYS[2], latest, holder)  -- by a clock that was set back since
+    end
     held = redis.call('ZCARD', KEYS[2])
 end
 
@@ -63,7 +69,9 @@ local entries = redis.call('HGETALL', KEYS[3])
 local least = math.huge
 for i = 1, #entries, 2 do
     local its_had, its_end, asked, its_given, its_held = string.match(entries[i + 1], '(%S+) (%S+) (%S+) (%S+) (%S+)')
-    if entries[i] == party then
+    if asked - now > JUMP_MS then  -- by a clock that was set back since
+        redis.call('HDEL', KEYS[3], entries[i])
+    elseif entries[i] == party then
         had, given, was_waiting = its_had + 0, its_given + 0, its_end + 0 > now
     elseif its_end + 0 > now then
         local its_job = string.match(entries[i], '^%S+')
@@ -120,7 +128,8 @@ for i = 11, #ARGV, 2 do
     waiting, mine = waiting - 1, mine + 1
     answer[#answer + 1] = math.floor(start - now)
 end
-redis.call('HSET', KEYS[1], 'requests', string.format('%.3f', requests), 'tokens', string.format('%.3f', tokens))
+redis.call('HSET', KEYS[1], 'requests', string.format('%.3f', requests), 'tokens', string.format('%.3f', tokens), 'at',
+    string.format('%.3f', now))
 local counts_until = waiting > 0 and now + answer[1] + ALIVE_MS or 0
 redis.call('HSET', KEYS[3], party, string.format('%.3f %.0f %.0f %.3f %d', had, counts_until, now, given, mine))
 return answer
