@@ -8,6 +8,7 @@ after 2262), the values are checked, too.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import pyarrow as pa
@@ -138,12 +139,25 @@ def _always_fits(kind: pa.DataType, to: pa.DataType) -> bool:
 
 
 def _fits(column: pa.ChunkedArray, to: pa.DataType) -> bool:
+    """Return whether each value can have a type that was found for several, without becoming another one."""
+    if _count(column.type, _is_text) > _count(to, _is_text):  # Arrow makes bytes of texts
+        return False
     try:
         converted = column.cast(to)
         # Arrow doesn't report lost digits of decimals.
-        return not pa.types.is_decimal(column.type) or bool(converted.cast(column.type).equals(column))
+        return not _count(column.type, pa.types.is_decimal) or bool(converted.cast(column.type).equals(column))
     except CONFLICTS:
         return False
+
+
+def _count(kind: pa.DataType, is_one: Callable[[pa.DataType], bool]) -> int:
+    """Return how many parts of a type, at any depth, are such."""
+    parts = [kind.field(number).type for number in range(kind.num_fields)]
+    return sum(_count(part, is_one) for part in parts) if parts else int(is_one(kind))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _described(segment: Segment, parts: PartFiles) -> bytes:

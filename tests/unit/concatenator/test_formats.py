@@ -181,6 +181,11 @@ FINE = pd.DataFrame({"a": [pd.Timestamp(1_700_000_000_000_000_001)]})
         ([[{"a": FAR}], NEAR], "timestamp[us]", [FAR, EARLY]),
         ([[{"a": FAR}], FINE], "string", ["9999-12-31 00:00:00.000000", "2023-11-14 22:13:20.000000001"]),
         ([[{"a": [2**53 + 1]}], [{"a": [0.5]}]], "string", ["[9007199254740993]", "[0.5]"]),
+        (
+            [[{"a": [Decimal("1.0000000000000000001")]}], [{"a": [0.1]}]],
+            "string", ["[Decimal('1.0000000000000000001')]", "[0.1]"],
+        ),
+        ([[{"a": "x"}], [{"a": b"x"}], [{"a": b"\xff"}]], "string", ["x", "b'x'", "b'\\xff'"]),
     ],
 )  # fmt: skip
 def test_a_value_is_never_another_one_for_the_sake_of_a_common_type(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from pathlib import Path
 from typing import Any
 
 import deltalake
 import msgspec
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -63,6 +65,16 @@ def test_a_version_is_read_with_its_partition_columns(tmp_path: Path) -> None:
     assert len(rows(tmp_path, timestamp_as_of="2100-01-01T00:00:00+00:00")) == 6
     with pytest.raises(InvalidInput, match="not one of its versions"):
         rows(tmp_path, version_as_of=7)
+
+
+def test_days_and_times_in_paths_are_there_however_far_they_are(tmp_path: Path) -> None:
+    days = [datetime.date(1500, 1, 1), datetime.date(2024, 1, 2), datetime.date(9999, 12, 31), None]
+    times = pa.array([day and datetime.datetime(day.year, 1, 2, 3, 4, 5, 6) for day in days])  # noqa: DTZ001 - of the column
+    for name, column in (("days", pa.array(days)), ("times", times)):
+        deltalake.write_deltalake(str(tmp_path / name), pa.table({"n": range(4), "at": column}), partition_by=["at"])
+        found: dict[Any, Any] = dict(rows(tmp_path / name, version_as_of=0))
+        expected = [None if each is None else np.datetime64(each, "us") for each in column.to_pylist()]
+        assert [None if found[n] is pd.NaT else found[n].to_datetime64() for n in range(4)] == expected
 
 
 def test_without_the_library_or_the_table_it_is_told(tmp_path: Path) -> None:

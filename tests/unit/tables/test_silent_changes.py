@@ -15,6 +15,7 @@ from tests.odd_files.reading import outcome_of
 from tests.unit.tables.test_values import Reader, plain
 
 BIG = (1 << 53) + 1
+TIME = pd.Timestamp("2024-01-02T03:04:05.123456789")
 
 
 @pytest.fixture
@@ -111,16 +112,19 @@ def test_lists_of_parquet_hold_whole_numbers_exactly_beside_nulls(folder: Path) 
     assert list(frame["o"][0]["x"]) == [BIG, None]
 
 
-@pytest.mark.parametrize("name", ["object", "object in an object", "map", "list of objects", "map of objects"])
-def test_objects_and_maps_of_parquet_hold_whole_numbers_exactly_beside_nulls(folder: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["object", "object in an object", "map", "map of objects", "times"])
+def test_objects_and_maps_of_parquet_hold_whole_numbers_and_times_exactly(folder: Path, name: str) -> None:
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     number = pa.struct([("x", pa.int64())])
     kind, values = {
         "object": (number, [{"x": BIG}, None]),
         "object in an object": (pa.struct([("o", number)]), [{"o": {"x": BIG}}, {"o": None}]),
         "map": (pa.map_(pa.string(), pa.uint64()), [[("k", 2**64 - 1), ("j", None)], None]),
-        "list of objects": (pa.list_(number), [[{"x": BIG}, {"x": None}], None]),
-        "map of objects": (pa.map_(pa.string(), number), [[("k", {"x": BIG}), ("j", None)]]),
+        "map of objects": (pa.map_(pa.string(), pa.list_(number)), [[("k", [{"x": BIG}, {"x": None}]), ("j", None)]]),
+        "times": (
+            pa.struct([("t", pa.timestamp("ns")), ("d", pa.duration("ns"))]),
+            [{"t": TIME, "d": TIME - TIME}, None],
+        ),
     }[name]
     pq.write_table(pa.table({"v": pa.array(values, kind)}), folder / "a.parquet")
     assert Reader(folder, "read_parquet").frame()["v"].tolist() == values

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import array
+import csv
 import datetime
+import io
 import json
 from typing import Any
 
@@ -60,6 +62,14 @@ def test_line_breaks_inside_rows_are_counted_or_written_as_text() -> None:
     assert render(["a\nb", "c", "d\n"], "text") == Rendered(b"a\nb\nc\nd\n\n", 3, 2)
     assert render(["a\nb", "c\r"], "text", safe=True) == Rendered(b"a\\nb\nc\\r\n", 2, 0)
     assert render(pd.DataFrame({"a": ["x\ny"], "b": [1]}), "text", safe=True).data == b"x\\ny 1\n"
+    arrays = render(pd.DataFrame({"a": [np.eye(2), np.arange(40), LONG], "b": 1}), "text", safe=True)
+    assert (arrays.data.count(b"\n"), arrays.shortened) == (3, 1)
+    returns = pd.DataFrame({"a\rb": ["x\ry", 'q"\r', "\r", "u\r\nv"], "b": ["\r,", "z", None, "w"]})
+    for kind in ("text", "headed"):
+        text = render(returns, kind, ",").data[HEADER_LENGTH.size if kind == "headed" else 0 :].decode()
+        rows = list(csv.reader(io.StringIO(text, newline="")))
+        assert rows[-4:] == [["x\ry", "\r,"], ['q"\r', "z"], ["\r", ""], ["u\r\nv", "w"]]
+        assert rows[:-4] == ([["a\rb", "b"]] if kind == "headed" else [])
     quoted = render(pd.DataFrame({"a": ["x\ny"]}), "text")
     assert quoted == Rendered(b'"x\ny"\n', 1, 0)  # it is read back as it was
 
@@ -98,12 +108,13 @@ DATE, NOON = datetime.date(2024, 1, 1), datetime.datetime.fromisoformat("2024-01
         ([{"a": float("nan"), "b": [np.float64(1.5), np.array([1, 2])]}], [{"a": None, "b": [1.5, [1, 2]]}]),
         (["plain", 5, None, 2.5, ("a", 1)], ["plain", 5, None, 2.5, ["a", 1]]),
         (['{"ready": 1}', '[1,\n2]', "{not"], [{"ready": 1}, [1, 2], "{not"]),
+        (['{"a": NaN}', "[1,\r-Infinity]", '[1e999,\n"NaN"]'], [{"a": None}, [1, None], [None, "NaN"]]),
         (np.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
         (pd.Series([1.0, None]), [1.0, None]),
         (pd.DataFrame({"t": DATES}), [{"t": "2020-01-02T00:00:00"}, {"t": None}]),
         (pd.DataFrame({"i": pd.array([1, None], dtype="Int64")}), [{"i": 1}, {"i": None}]),
         ([{1: datetime.date(2020, 1, 2)}, {(1, 2): object}], [{"1": "2020-01-02"}, {"(1, 2)": str(object)}]),
-        (["two\nlines"], ["two\nlines"]),
+        ([{True: 1, None: float("nan")}, {True: 1, None: 2}], [{"true": 1, "null": None}, {"true": 1, "null": 2}]),
         (TIMES, TIMES_AS_TEXT),
         (TIMES.astype("M8[D]"), ["2024-01-02", None, "2024-01-02"]),
         (np.array([[TIMES[0]]]), [["2024-01-02T03:04:05"]]),
@@ -153,6 +164,19 @@ def test_arrow(returned: Any, columns: dict[str, list[object]]) -> None:
     made = render(returned, "parquet")
     assert read(made).to_pydict() == columns
     assert made.rows == len(next(iter(columns.values())))
+
+
+def test_values_that_parquet_has_no_type_for_are_told_and_written_as_text() -> None:
+    warnings, fine = DataWarnings(), pd.Timestamp("2024-01-02T03:04:05.123456789")
+    rows = [{"m": 1, "o": {"t": fine, "d": [fine]}, "n": None}, {"m": "x", "o": None, "n": None}]
+    rendered = renderer(
+        {"format": "parquet", "header": False, "separator": " ", "safe": False}, warnings=warnings
+    ).render(rows)
+    assert read(rendered).column("m").to_pylist() == ["1", "x"]
+    assert read(rendered).column("o").to_pylist()[0] == {"t": fine, "d": [fine]}
+    ((kind, _, column, what, _, times, *_),) = json.loads(warnings.take())
+    assert (kind, column, times) == ("returned_text", "m", 2)
+    assert "(int, str)" in what
 
 
 @pytest.mark.parametrize("returned", [TIMES, np.array([TIMES]).T, TIMES - TIMES[0], RECORDS, list(TIMES)])

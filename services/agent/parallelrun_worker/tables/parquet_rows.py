@@ -53,7 +53,7 @@ def to_frame(table: Any, *, is_exact: bool = False, repeating: Collection[str] =
     for place, column in enumerate(table.columns if is_exact else ()):
         if _would_be_rounded(column):
             frame.isetitem(place, nullable(column))
-        elif holds(column, _would_be_rounded):
+        elif holds(column, _would_be_rounded) or _has_fine_times(column.type):
             frame.isetitem(place, own_objects(column))
     for place, dtype in enumerate(frame.dtypes):
         if text_dtype is None and str(dtype) in ("str", "string"):
@@ -77,6 +77,18 @@ def _would_be_rounded(column: Any) -> bool:
     extremes = pc.min_max(column).as_py()
     low, high = extremes["min"], extremes["max"]
     return low is not None and not -EXACT_IN_FLOAT <= low <= high <= EXACT_IN_FLOAT
+
+
+def _has_fine_times(type_: Any, *, is_in_object: bool = False) -> bool:
+    """Return whether objects or maps hold times or durations in nanoseconds, of which pyarrow makes plain numbers."""
+    import pyarrow as pa
+
+    if not pa.types.is_nested(type_):
+        is_time = pa.types.is_timestamp(type_) or pa.types.is_duration(type_)
+        return is_in_object and is_time and type_.unit == "ns"
+    is_in_object = pa.types.is_struct(type_) or pa.types.is_map(type_)
+    parts = [type_.field(number).type for number in range(type_.num_fields)]
+    return any(_has_fine_times(part, is_in_object=is_in_object) for part in parts)
 
 
 def holds(column: Any, is_such: Callable[[Any], bool]) -> bool:

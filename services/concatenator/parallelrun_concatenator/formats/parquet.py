@@ -105,9 +105,10 @@ def _cast(column: Any, to: pa.DataType) -> Any:
     if column.type == to:
         return column
     try:
-        return column.cast(to)
+        if to != pa.string() or not pa.types.is_binary(column.type):  # whose bytes may be a text by chance
+            return column.cast(to)
     except CONFLICTS:
         if to != pa.string():
             raise
-        # Arrow can't cast nested values to text.
-        return pa.array([None if value is None else str(value) for value in column.to_pylist()], to)
+    # Arrow can't cast nested values to text.
+    return pa.array([None if value is None else str(value) for value in column.to_pylist()], to)

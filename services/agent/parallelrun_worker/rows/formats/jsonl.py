@@ -29,6 +29,8 @@ class JsonRows(RowRenderer):
         super().__init__(output, *checks)
         self._infinite = 0
         """Infinite numbers in the rows so far."""
+        self._has_constants = False
+        self._decoder = json.JSONDecoder(parse_constant=self._constant)
         # `json.dumps` makes an encoder for each row, which is a quarter of its time.
         self._encoder = json.JSONEncoder(ensure_ascii=False, default=self._plain, allow_nan=False)
 
@@ -59,13 +61,22 @@ class JsonRows(RowRenderer):
 
     def _line(self, value: Any) -> str:
         if isinstance(value, str) and value[:1] in ("{", "["):
+            self._has_constants = False
             try:
-                return json.dumps(json.loads(value), ensure_ascii=False) if "\n" in value else _checked(value)
+                plain = self._decoder.decode(value)
             except ValueError:
                 pass  # it only looks like JSON
+            else:
+                is_written = not self._has_constants and "\n" not in value and "\r" not in value
+                return value if is_written else json.dumps(self._clean(plain), ensure_ascii=False)
         if type(value) is dict:
             _check_keys(value)
         return self._encoded(value)
+
+    def _constant(self, name: str) -> None:
+        """Take NaN and infinity in a text for null: Python reads and writes them, and nobody else does."""
+        self._has_constants = True
+        self._infinite += name != "NaN"
 
     def _encoded(self, value: Any) -> str:
         infinite = self._infinite
@@ -108,7 +119,7 @@ class JsonRows(RowRenderer):
             self._infinite += math.isinf(value)
             return value if math.isfinite(value) else None
         if isinstance(value, dict):
-            return {str(key): self._clean(each) for key, each in value.items()}
+            return {_key(key): self._clean(each) for key, each in value.items()}
         if isinstance(value, (list, tuple)):
             return [self._clean(each) for each in value]
         return value
@@ -142,11 +153,6 @@ def _check_keys_within(value: Any) -> None:
         return
     for each in value:
         _check_keys_within(each)
-
-
-def _checked(text: str) -> str:
-    json.loads(text)
-    return text
 
 
 def _time(value: Any) -> Any:

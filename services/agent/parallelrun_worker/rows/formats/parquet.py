@@ -19,6 +19,7 @@ from parallelrun_worker.rows.returned import (
     unpacked,
 )
 from parallelrun_worker.tables.arrow_values import is_faithful, may_mix_numpy_times
+from parallelrun_worker.tables.data_warnings import DataWarning
 
 
 class ParquetRows(RowRenderer):
@@ -46,11 +47,34 @@ class ParquetRows(RowRenderer):
             return Rendered(b"", 0)
         names, columns = _of_table(returned) if kind == "table" else _of_rows(returned, kind)
         check_distinct(names)
-        table = pa.table([_array(pa, column) for column in columns], names=[_text(name) for name in names])
+        arrays = [self._array(name, column) for name, column in zip(names, columns)]  # noqa: B905 - see jsonl
+        table = pa.table(arrays, names=[_text(name) for name in names])
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
         return Rendered(sink.getvalue().to_pybytes(), len(returned))
+
+    def _array(self, name: str, column: Any) -> Any:
+        pa = self._arrow
+        try:
+            array = _exact(pa, column)
+        except (ValueError, TypeError, OverflowError, pa.ArrowNotImplementedError):
+            # Values of several kinds, or of one that Arrow doesn't know: as text.
+            refuse_without_text(column)
+            texts = [None if _is_null(value) else _text(value) for value in column]
+            array = pa.array(texts, pa.string())
+            self._warn_of_texts(name, column, len(array) - array.null_count)
+        if isinstance(array, pa.ChunkedArray):
+            array = array.combine_chunks()
+        return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+    def _warn_of_texts(self, name: str, column: Any, count: int) -> None:
+        types = sorted({type(value).__name__ for value in column if not _is_null(value)})
+        if self._warnings is None or not count or types == ["str"]:
+            return
+        event = f"run() returned values that Parquet has no type for ({', '.join(types)}), and their text was written"
+        remedy = "return values of one type in a column, or write .jsonl"
+        self._warnings.add(DataWarning("returned_text", "", _text(name), event, remedy, count, "value"))
 
     def header_bytes(self, segment: bytes) -> int | None:
         return None
@@ -75,18 +99,6 @@ def _of_rows(returned: Any, kind: str) -> tuple[list[str], list[Any]]:
     return ["value"], [rows]
 
 
-def _array(pa: Any, column: Any) -> Any:
-    try:
-        array = _exact(pa, column)
-    except (ValueError, TypeError, OverflowError, pa.ArrowNotImplementedError):
-        # Values of several kinds, or of one that Arrow doesn't know: as text.
-        refuse_without_text(column)
-        array = pa.array([None if _is_null(value) else _text(value) for value in column], pa.string())
-    if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
-    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
-
-
 def _exact(pa: Any, column: Any) -> Any:
     """The values as Arrow has them, if these are what Python has.
 
@@ -104,11 +116,21 @@ def _exact(pa: Any, column: Any) -> Any:
     kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
     if is_faithful(values, kind):
         return array
-    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
-        finer = pa.timestamp("ns", kind.tz) if pa.types.is_timestamp(kind) else pa.duration("ns")
-        if is_faithful(values, finer):
-            return pa.array(column, finer, from_pandas=True)
+    finer = _in_nanoseconds(pa, kind)
+    if finer != kind and is_faithful(values, finer):
+        return pa.array(column, finer, from_pandas=True)
     raise pa.ArrowTypeError("Arrow would make other values fit the type of the first")
+
+
+def _in_nanoseconds(pa: Any, kind: Any) -> Any:
+    """A type with its times and durations in nanoseconds, those within lists and objects, too."""
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("ns", kind.tz)
+    if pa.types.is_duration(kind):
+        return pa.duration("ns")
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_in_nanoseconds(pa, field.type)) for field in kind])
+    return pa.list_(_in_nanoseconds(pa, kind.value_type)) if pa.types.is_list(kind) else kind
 
 
 def _objects(column: Any) -> list[object] | None:

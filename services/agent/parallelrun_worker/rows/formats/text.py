@@ -44,9 +44,10 @@ class Lines(RowRenderer):
         return HEADER_LENGTH.size + HEADER_LENGTH.unpack_from(segment)[0] if self._headed and segment else 0
 
     def _table(self, table: Any) -> tuple[bytes, int, int]:
+        written = table
         if self._safe:
-            table = table.map(_on_one_line) if hasattr(table, "map") else table.applymap(_on_one_line)
-        text = table.to_csv(sep=self._separator, header=False, index=False)
+            written = table.map(_on_one_line) if hasattr(table, "map") else table.applymap(_on_one_line)
+        text = self._quoted(written.to_csv(sep=self._separator, header=False, index=False))
         shortened = 0
         has_addresses = self._objects is not None and MARK in text
         if _ELLIPSIS in text or has_addresses:
@@ -63,7 +64,18 @@ class Lines(RowRenderer):
 
         text = io.StringIO()
         csv.writer(text, delimiter=self._separator, lineterminator="\n").writerow(column_names(table))
-        return _encode(text.getvalue())
+        return _encode(self._quoted(text.getvalue()))
+
+    def _quoted(self, text: str) -> str:
+        """Lines of delimited text with quotes around each field that has a carriage return, which readers take for the
+        end of a line; Python's writer leaves it without.
+        """
+        if "\r" not in text:
+            return text
+        import re
+
+        fields = re.compile(rf'"[^"]*"|[^"\n{re.escape(self._separator)}]+')
+        return fields.sub(lambda found: f'"{found[0]}"' if "\r" in found[0] and found[0][0] != '"' else found[0], text)
 
     def _lines(self, rows: Any) -> tuple[bytes, int, int]:
         lines = [*rows]
@@ -95,9 +107,11 @@ def _is_shortened(value: Any, depth: int = 3) -> bool:
 
 
 def _on_one_line(value: Any) -> Any:
-    if isinstance(value, str) and ("\n" in value or "\r" in value):
-        return value.replace("\r", "\\r").replace("\n", "\\n")
-    return value
+    """A value, or its text without line breaks if it has some, as those of long arrays have."""
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    text = str(value)
+    return text.replace("\r", "\\r").replace("\n", "\\n") if "\n" in text or "\r" in text else value
 
 
 def _encode(text: str) -> bytes:

@@ -96,7 +96,21 @@ def _with_partitions(frame: Any, path: str, plan: dict[str, Any]) -> Any:
     texts = {unquote(name): None if value == _NULL else unquote(value) for name, equals, value in parts if equals}
     kinds = plan["read"]["partitions"]
     for name, kind in kinds.items():
-        values = pd.Series([texts.get(name)] * len(frame), dtype=object)
-        frame[name] = convert(values, _KINDS.get(kind, STRING))
+        text = texts.get(name)
+        column = convert(pd.Series([text] * len(frame), dtype=object), _KINDS.get(kind, STRING))
+        is_far = _KINDS.get(kind) is _DATES and column.isna().any()
+        frame[name] = _far_times(text, len(frame)) if text is not None and is_far else column
     order = [name for name in plan["read"]["columns"] if name in frame.columns]
     return frame[order]
+
+
+def _far_times(text: str, rows: int) -> Any:
+    """A time that nanoseconds in 64 bits don't reach, such as 9999-12-31, in microseconds.
+
+    Raises:
+        ValueError: it is no time.
+    """
+    import numpy as np
+    import pandas as pd
+
+    return pd.Series(np.full(rows, np.datetime64(text, "us")))
