@@ -7,7 +7,7 @@ other, and the next mini-batch of the same row group goes on where the last one 
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from parallelrun_worker.tables.arrow_columns import FEW
@@ -20,18 +20,13 @@ from parallelrun_worker.tables.table_format import Open, Piece
 _BATCH_ROWS = 1 << 16
 _LEAST_BATCH_ROWS = 1 << 10
 _BUFFER_BYTES = 1 << 20
-_ODD = (OSError, ValueError, LookupError, NotImplementedError, RecursionError)
+_ODD = (OSError, ValueError, LookupError, TypeError, AttributeError, NotImplementedError, RecursionError)
 """Errors of a file whose pages are odd: by itself, pyarrow may read it, or says better what is wrong."""
 _MOST_BYTES_OF_NUMBER = 4
 """A text's number in a dictionary takes fewer bytes, and its share of the dictionary is in them; others take more."""
 _MOST_COLUMNS = 1000
 _AT_ONCE_BYTES = 256 << 20
 """Nested columns of more than 2 GB can't be read at once."""
-
-
-def source_of(path: str, opener: Open) -> Any:
-    """Return what Arrow reads a file from, in a `with` statement: by itself, unless files are opened in another way."""
-    return nullcontext(path) if opener is open else opener(path, "rb")
 
 
 class _Columns(NamedTuple):
@@ -43,6 +38,25 @@ class _Columns(NamedTuple):
     """Columns that become dictionaries."""
 
 
+class _File(NamedTuple):
+    """A file that is open."""
+
+    path: str
+    source: Any
+    identity: tuple[Any, ...]
+    """Device, inode, size and time of change; of a file in a store, of which a job reads one version, path and size."""
+    metadata: Any
+    """Its `pyarrow.parquet.FileMetaData`."""
+
+    def reader(self, repeating: Sequence[str] = (), **options: Any) -> Any:
+        """Return a `pyarrow.parquet.ParquetFile`, to be used in a `with` statement."""
+        import pyarrow.parquet as pq
+
+        return pq.ParquetFile(
+            self.source, metadata=self.metadata, read_dictionary=repeating, page_checksum_verification=True, **options
+        )
+
+
 class ParquetReader:
     """Reads rows of Parquet files, of a worker's mini-batches one after the other.
 
@@ -52,115 +66,122 @@ class ParquetReader:
 
     def __init__(self, opener: Open = open) -> None:
         self._open = opener
+        self._footer: tuple[object, Any] | None = None
+        """The footer that was read last, which takes as long as some mini-batches, and the identity of its file."""
         self._group: tuple[object, RowGroup] | None = None
         """The row group whose pages were read last, and what tells it from others."""
         self._forward: tuple[object, _Forward] | None = None
         """The same for columns that are decoded row by row."""
 
-    def read(self, piece: Piece, columns: list[str] | None = None) -> Any:
-        """Rows of a file as an Arrow table; all columns, or these.
+    def names(self, path: str) -> list[str]:
+        """Return the names of a file's columns.
 
         Raises:
             ImportError: pyarrow isn't installed.
             ValueError: it is not a Parquet file.
         """
-        import pyarrow.parquet as pq
+        with self._file(path) as file:
+            return list(file.metadata.schema.to_arrow_schema().names)
 
-        with (
-            source_of(piece[0], self._open) as source,
-            pq.ParquetFile(source, page_checksum_verification=True) as file,
-        ):
-            return self._table(file, piece, _Columns(columns))
+    def read(self, piece: Piece, columns: list[str] | None = None) -> Any:
+        """Rows of a file as an Arrow table; all columns, or these. Raises as `names` does."""
+        with self._file(piece[0]) as file, file.reader() as reader:
+            return self._table(file, reader, piece, _Columns(columns))
 
     def read_for_frame(self, piece: Piece, columns: list[str] | None = None) -> tuple[Any, frozenset[str]]:
         """Rows as `read` gives them, but columns of texts that repeat are dictionaries; with the names of these.
 
         Nothing is decoded twice then, and each text becomes an object once: a column takes half the time.
         """
+        with self._file(piece[0]) as file:
+            repeating = _repeating(file.metadata, piece)
+            with file.reader(repeating) as reader:
+                return self._table(file, reader, piece, _Columns(columns, repeating)), frozenset(repeating)
+
+    @contextmanager
+    def _file(self, path: str) -> Iterator[_File]:
         import pyarrow.parquet as pq
 
-        path, start, end = piece[:3]
-        with source_of(path, self._open) as source, pq.ParquetFile(source, page_checksum_verification=True) as file:
-            repeating = _repeating(file, start, end)
-            if not repeating:
-                return self._table(file, piece, _Columns(columns)), frozenset()
-            with pq.ParquetFile(
-                source, metadata=file.metadata, read_dictionary=repeating, page_checksum_verification=True
-            ) as packed:
-                return self._table(packed, piece, _Columns(columns, repeating)), frozenset(repeating)
+        with self._open(path, "rb") as source:
+            identity = _identity_of(source, path)
+            if self._footer is None or self._footer[0] != identity:
+                self._footer = identity, pq.read_metadata(source)
+            yield _File(path, source, identity, self._footer[1])
 
-    def _table(self, file: Any, piece: Piece, columns: _Columns) -> Any:
+    def _table(self, file: _File, reader: Any, piece: Piece, columns: _Columns) -> Any:
         import pyarrow as pa
 
-        tables = list(self._tables(file, piece, columns))
+        tables = list(self._tables(file, reader, piece, columns))
         if tables:
             return pa.concat_tables(tables)
-        schema = file.schema_arrow
+        schema = reader.schema_arrow
         if columns.names is not None:
             schema = pa.schema([field for field in schema if field.name in columns.names])
         return schema.empty_table()
 
-    def _tables(self, file: Any, piece: Piece, columns: _Columns) -> Iterator[Any]:
+    def _tables(self, file: _File, reader: Any, piece: Piece, columns: _Columns) -> Iterator[Any]:
         """Yield the rows of a range; whole row groups at once, which takes a tenth less CPU time than batches."""
         import pyarrow as pa
 
-        path, start, end = piece[:3]
-        for number, rows in _overlaps(file, start, end):
+        for number, rows in _overlaps(file.metadata, piece):
             about = file.metadata.row_group(number)
             if len(rows) < about.num_rows:
-                yield self._part_of(file, path, number, rows, columns)
+                yield self._part_of(file, reader, number, rows, columns)
             elif about.total_byte_size <= _AT_ONCE_BYTES:
-                yield file.read_row_group(number, columns=columns.names)
+                yield reader.read_row_group(number, columns=columns.names)
             else:
-                for batch in file.iter_batches(_BATCH_ROWS, row_groups=[number], columns=columns.names):
+                for batch in reader.iter_batches(_BATCH_ROWS, row_groups=[number], columns=columns.names):
                     yield pa.Table.from_batches([batch])
 
-    def _part_of(self, file: Any, path: str, number: int, rows: range, columns: _Columns) -> Any:
+    def _part_of(self, file: _File, reader: Any, number: int, rows: range, columns: _Columns) -> Any:
         import pyarrow as pa
 
-        names = file.schema_arrow.names if columns.names is None else columns.names
-        with self._open(path, "rb") as opened:
-            key = (*_identity_of(opened, path), number)
-            tables = []
-            with suppress(*_ODD):
-                if self._group is None or self._group[0] != key:
-                    self._group = key, RowGroup.of(opened, file, number)
-                tables.append(self._group[1].read(opened, rows, names, columns.repeating))
+        whole_schema = reader.schema_arrow
+        names = whole_schema.names if columns.names is None else columns.names
+        tables = []
+        with suppress(*_ODD):
+            if self._group is None or self._group[0] != (file.identity, number):
+                self._group = (file.identity, number), RowGroup.of(file.source, reader, number)
+            tables.append(self._group[1].read(file.source, rows, names, columns.repeating))
         by_pages = {name for table in tables for name in table.column_names}
         others = [name for name in names if name not in by_pages]
         if others:
-            tables.append(self._decoded(key, path, rows, _Columns(others, columns.repeating)))
+            tables.append(self._decoded(file, number, rows, _Columns(others, columns.repeating)))
         fields = {field.name: field for table in tables for field in table.schema}
         found = {name: table.column(name) for table in tables for name in table.column_names}
-        schema = pa.schema([fields[name] for name in names], metadata=file.schema_arrow.metadata)
+        schema = pa.schema([fields[name] for name in names], metadata=whole_schema.metadata)
         return pa.Table.from_arrays([found[name] for name in names], schema=schema)
 
-    def _decoded(self, key: tuple[Any, ...], path: str, rows: range, columns: _Columns) -> Any:
+    def _decoded(self, file: _File, number: int, rows: range, columns: _Columns) -> Any:
         """Columns whose rows are decoded from the first one of the row group on, or from where the last call ended."""
         last, self._forward = self._forward, None  # one that has failed isn't used again
-        if last is not None and last[0] == (key, columns) and last[1].first_row <= rows.start:
+        key = (file.identity, number, columns)
+        if last is not None and last[0] == key and last[1].first_row <= rows.start:
             forward = last[1]
         else:
-            forward = _Forward(self._open, path, key[-1], columns, len(rows))
+            forward = _Forward(_batches(self._open, file, number, columns, len(rows)))
         table = forward.read(rows)
-        if not isinstance(key[0], str):  # what is staged of a file in a store may be gone before the next call
-            self._forward = (key, columns), forward
+        if not isinstance(file.source, Elsewhere):  # of which parts may be gone before the next call
+            self._forward = key, forward
         return table
 
 
-def _identity_of(file: Any, path: str) -> tuple[Any, ...]:
-    """Return what tells a file from others, and from what it was; of one in a store, a job reads only one version."""
-    if isinstance(file, Elsewhere):
-        return (path, file.size)
-    about = os.fstat(file.fileno())
+def _identity_of(source: Any, path: str) -> tuple[Any, ...]:
+    if isinstance(source, Elsewhere):
+        return (path, source.size)
+    about = os.fstat(source.fileno())
     return (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns)
 
 
 class _Forward:
-    """Some columns of a row group, decoded batch by batch as rows are asked for."""
+    """Some columns of a row group, decoded batch by batch as rows are asked for.
 
-    def __init__(self, opener: Open, path: str, number: int, columns: _Columns, row_count: int) -> None:
-        self._batches = _batches(opener, path, number, columns, row_count)
+    Args:
+        batches: its rows, from the first one on.
+    """
+
+    def __init__(self, batches: Iterator[Any]) -> None:
+        self._batches = batches
         self._batch: Any = None
         self.first_row = 0
         """Those before it are gone."""
@@ -181,28 +202,25 @@ class _Forward:
             self._batch = next(self._batches)
 
 
-def _batches(opener: Open, path: str, number: int, columns: _Columns, row_count: int) -> Iterator[Any]:
-    import pyarrow.parquet as pq
-
-    with (
-        source_of(path, opener) as source,
-        pq.ParquetFile(
-            source, read_dictionary=columns.repeating, page_checksum_verification=True, buffer_size=_BUFFER_BYTES
-        ) as file,
-    ):
-        size = min(max(row_count, _LEAST_BATCH_ROWS), _BATCH_ROWS)
-        yield from file.iter_batches(size, row_groups=[number], columns=columns.names)
+def _batches(opener: Open, file: _File, number: int, columns: _Columns, row_count: int) -> Iterator[Any]:
+    """Yield the rows of a row group, of a file that stays open meanwhile."""
+    size = min(max(row_count, _LEAST_BATCH_ROWS), _BATCH_ROWS)
+    with opener(file.path, "rb") as source:
+        if _identity_of(source, file.path) != file.identity:
+            raise ValueError("it was replaced while it was read")
+        with file._replace(source=source).reader(columns.repeating, buffer_size=_BUFFER_BYTES) as reader:
+            yield from reader.iter_batches(size, row_groups=[number], columns=columns.names)
     raise ValueError("a row group has fewer rows than its file says")
 
 
-def _repeating(file: Any, start: int, end: int) -> list[str]:
+def _repeating(metadata: Any, piece: Piece) -> list[str]:
     """The columns of texts whose pages in a range of rows hold little more than numbers of a dictionary."""
-    numbers = [group for group, _ in _overlaps(file, start, end)]
-    groups = [file.metadata.row_group(number) for number in numbers]
+    numbers = [number for number, _ in _overlaps(metadata, piece)]
+    groups = [metadata.row_group(number) for number in numbers]
     if not groups or groups[0].num_columns > _MOST_COLUMNS:
         return []
-    check_footer(file.metadata, numbers)
-    texts = {field.name for field in file.schema_arrow if is_text(field.type)}
+    check_footer(metadata, numbers)
+    texts = {field.name for field in metadata.schema.to_arrow_schema() if is_text(field.type)}
     names = [(at, groups[0].column(at).path_in_schema) for at in range(groups[0].num_columns)]
     return [name for at, name in names if name in texts and all(_is_small(group.column(at)) for group in groups)]
 
@@ -212,19 +230,12 @@ def _is_small(chunk: Any) -> bool:
     return bool(chunk.has_dictionary_page and chunk.num_values >= FEW and chunk.total_uncompressed_size <= most_bytes)
 
 
-def names_of(path: str, opener: Open = open) -> list[str]:
-    """The names of a file's columns."""
-    import pyarrow.parquet as pq
-
-    with source_of(path, opener) as source:
-        return list(pq.read_schema(source).names)
-
-
-def _overlaps(file: Any, start: int, end: int) -> Iterator[tuple[int, range]]:
+def _overlaps(metadata: Any, piece: Piece) -> Iterator[tuple[int, range]]:
     """Yield which rows of which row groups are in a range of a file's rows."""
+    _, start, end = piece[:3]
     first = 0
-    for number in range(file.metadata.num_row_groups):
-        last = first + file.metadata.row_group(number).num_rows
+    for number in range(metadata.num_row_groups):
+        last = first + metadata.row_group(number).num_rows
         rows = range(max(start, first) - first, (last if end < 0 else min(end, last)) - first)
         if rows:
             yield number, rows

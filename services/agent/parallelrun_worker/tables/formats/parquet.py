@@ -3,7 +3,7 @@
 from functools import cached_property
 from typing import Any
 
-from parallelrun_worker.tables.parquet_reader import ParquetReader, names_of
+from parallelrun_worker.tables.parquet_reader import ParquetReader
 from parallelrun_worker.tables.parquet_rows import ArrowRecords, read_streams, to_frame
 from parallelrun_worker.tables.stacking import stacked
 from parallelrun_worker.tables.steps import NamedColumns, columns_left
@@ -28,7 +28,7 @@ class ParquetFormat(TableFormat):
         return ParquetReader(self.open)
 
     def names(self) -> list[str]:
-        return [name for path in self.plan["sample"] for name in names_of(path, self.open)]
+        return [name for path in self.plan["sample"] for name in self._reader.names(path)]
 
     def frame(self, piece: Piece) -> Any:
         rows, repeating = self._reader.read_for_frame(piece, self._columns(piece[0]))
@@ -58,7 +58,7 @@ class ParquetFormat(TableFormat):
 
     def _columns(self, path: str) -> list[str] | None:
         """The columns of a file that the first steps leave; None: all."""
-        names = names_of(path, self.open)
+        names = self._reader.names(path)
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise ValueError(
