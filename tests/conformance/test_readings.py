@@ -30,6 +30,9 @@ def test_a_pipeline_of_one_parallel_step_is_a_job(folder: Path) -> None:
     rows_to = spec.outputs["all_scores"].type
     assert (spec.output_action, spec.append_row_to, rows_to) == ("append_row", "all_scores", "uri_file")
     assert (spec.mini_batch_size, spec.run_max_try, spec.run_invocation_timeout) == (5, 3, 60)
+    labels = {f"{STEP}.tags": {"team": "a", "cost": 1}, f"{STEP}.description": "of the step", "tags": {"cost": 2}}
+    spec = spec_of(PIPELINE, folder, **labels)
+    assert (spec.tags, spec.description) == ({"team": "a", "cost": "2"}, "of the step")
 
 
 def test_outputs_of_the_only_step_are_called_what_its_pipeline_calls_them(folder: Path) -> None:

@@ -68,7 +68,11 @@ def _read_one_step(document: Mapping[str, Any], location: DocumentLocation, find
         if (called := getattr(settings, field)) is not None:
             step_at_an_end(called, {name: step}, location.at("settings", field), findings)
     reader = StepReader(findings, default=location.at("jobs", name))
-    reader.put_labels(fields.display_name or fields.name or name, fields.description, fields.tags, location)
+    of_step = step.get("tags") if isinstance(step.get("tags"), dict) else {}
+    description = fields.description or step.get("description")
+    reader.put_labels(
+        fields.display_name or fields.name or name, description, {**of_step, **(fields.tags or {})}, location
+    )
     scope = reader.scope
     inputs = as_mapping(document.get("inputs"), location.at("inputs"), findings)
     scope.inputs = bindings.pipeline_inputs(inputs, location.below("inputs"), findings)
