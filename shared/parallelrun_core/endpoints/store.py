@@ -7,6 +7,7 @@ endpoints/<name>/
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -16,7 +17,7 @@ from parallelrun_core.documents.collection import Definitions, Documents, no_suc
 from parallelrun_core.documents.file_store import FileStore
 from parallelrun_core.documents.store import DocumentMissing
 from parallelrun_core.endpoints.records import Deployment, Endpoint
-from parallelrun_core.errors import NotFound
+from parallelrun_core.errors import CorruptLog, NewerSchema, NotFound
 
 _ENDPOINT: Final = "endpoint"
 _DEPLOYMENTS: Final = "deployments"
@@ -26,10 +27,14 @@ class EndpointStore:
     """All endpoints and deployments. Safe to share between threads and processes.
 
     Methods raise CorruptLog or NewerSchema for what can't be read.
+
+    Args:
+        shows: whether errors may name what an owner has; None: whoever gets them may see all.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, shows: Callable[[str], bool] | None = None) -> None:
         self._store: Final = FileStore(root, "endpoints")
+        self._shows: Final = shows
 
     def names(self) -> list[str]:
         """The names of all endpoints, in order."""
@@ -40,7 +45,12 @@ class EndpointStore:
         if name in (names := self.names()):
             with suppress(NotFound):
                 return self._documents(name).get(_ENDPOINT)
-        raise no_such("endpoint", name, names)
+        raise no_such("endpoint", name, names if self._shows is None else list(filter(self._is_shown, names)))
+
+    def _is_shown(self, name: str) -> bool:
+        with suppress(NotFound, NewerSchema, CorruptLog):
+            return self._shows is None or self._shows(self._documents(name).get(_ENDPOINT).owner)
+        return False
 
     def put(self, endpoint: Endpoint) -> None:
         """Define an endpoint, durably."""

@@ -13,6 +13,7 @@ is no schedule, and the next one of its name takes it.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +22,7 @@ from parallelrun_core.documents.codecs import FieldsCodec, RecordCodec
 from parallelrun_core.documents.collection import Documents, no_such
 from parallelrun_core.documents.file_store import FileStore
 from parallelrun_core.documents.store import DocumentMissing
-from parallelrun_core.errors import Conflict, CorruptLog, NewerSchema
+from parallelrun_core.errors import Conflict, CorruptLog, NewerSchema, NotFound
 from parallelrun_core.layout import schedules_of
 from parallelrun_core.schedules.fires import FireLog
 from parallelrun_core.schedules.records import Revision
@@ -32,9 +33,14 @@ _FIRES: Final = "fires"
 
 
 class ScheduleStore:
-    """All schedules. Safe to share between threads and processes."""
+    """All schedules. Safe to share between threads and processes.
 
-    def __init__(self, root: Path) -> None:
+    Args:
+        shows: whether errors may name what an owner has; None: whoever gets them may see all.
+    """
+
+    def __init__(self, root: Path, *, shows: Callable[[str], bool] | None = None) -> None:
+        self._shows: Final = shows
         folder = schedules_of(root)
         self._store: Final = FileStore(folder.parent, folder.name)
         self._changes: Final = Documents(
@@ -54,8 +60,18 @@ class ScheduleStore:
         """
         revision = self.find(name)
         if revision is None:
-            raise no_such("schedule", name, self.names())
+            raise self._no_such(name)
         return revision
+
+    def _no_such(self, name: str) -> NotFound:
+        names = self.names()
+        return no_such("schedule", name, names if self._shows is None else list(filter(self._is_shown, names)))
+
+    def _is_shown(self, name: str) -> bool:
+        with suppress(NewerSchema, CorruptLog):
+            revision = self.find(name)
+            return revision is not None and (self._shows is None or self._shows(revision.owner))
+        return False
 
     def find(self, name: str, number: int | None = None) -> Revision | None:
         """Return a schedule as it is now, or as its revision of this number has it; None: there is none.
@@ -94,11 +110,11 @@ class ScheduleStore:
             NotFound: there is none of this name.
         """
         if not self._has(name):  # one that can't be read is there, and can be removed
-            raise no_such("schedule", name, self.names())
+            raise self._no_such(name)
         try:
             self._store.remove_child(name)
         except DocumentMissing as error:
-            raise no_such("schedule", name, self.names()) from error
+            raise self._no_such(name) from error
         self._record_change()
 
     def fires(self, name: str) -> FireLog:

@@ -277,6 +277,12 @@ def check_what_is_anothers(people: People, site: Site) -> None:
         assert accepted(people.bert.get(path))["items"] == [], path
         assert len(accepted(people.anna.get(path))["items"]) == 1, path
         assert len(accepted(people.operator.get(path))["items"]) == 1, path
+    for path, name in (("/v1/schedules", "nightly"), ("/v1/batch-endpoints", "iris")):
+        told = [client.get(f"{path}/{name}x") for client in (people.anna, people.bert)]
+        assert [(answer.status_code, f"{name!r}?" in answer.json()["detail"]) for answer in told] == [
+            (404, True), (404, False),
+        ], "errors name only what somebody sees"  # fmt: skip
+        assert name not in told[1].json()["detail"].partition(":")[2]
     resumed = people.bert.post("/v1/jobs", json=site.spec(resume_from=job_id))
     assert "there is no job" in resumed.text
     assert people.bert.post(f"/v1/jobs/{job_id}:cancel").status_code == 404

@@ -14,7 +14,7 @@ from typing import IO, Any, Final
 import msgspec
 
 from parallelrun_api.definitions import readable
-from parallelrun_api.people.person import CURRENT
+from parallelrun_api.people.person import CURRENT, is_seen
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.code import code_is_whole, store_code, store_steps_code
 from parallelrun_api.submission.step_problems import StepProblems
@@ -62,7 +62,7 @@ class EndpointService:
         self._submissions = submissions
         self._checks = checks
         self._names = names
-        self._store = EndpointStore(root)
+        self._store = EndpointStore(root, shows=is_seen)
 
     def all(self) -> list[answers.BatchEndpoint]:
         """All endpoints that the person of the request may see, by name; one that can't be read is logged."""

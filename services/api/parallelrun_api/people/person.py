@@ -61,6 +61,11 @@ CURRENT: Final[ContextVar[Person]] = ContextVar("person", default=Person())  # n
 """The person of the request that is being answered; outside of one, whoever runs the server."""
 
 
+def is_seen(owner: str) -> bool:
+    """Return whether the person of the request sees what is an owner's."""
+    return CURRENT.get().may_see(owner)
+
+
 def seen_places(places: Places) -> Places:
     """Return where paths may be, for the person of the request: not in outputs of jobs that they don't see."""
     owner = CURRENT.get().only_owner

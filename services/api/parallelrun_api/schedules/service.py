@@ -9,7 +9,7 @@ from typing import IO, Any, Final
 
 import msgspec
 
-from parallelrun_api.people.person import CURRENT, seen_places
+from parallelrun_api.people.person import CURRENT, is_seen, seen_places
 from parallelrun_api.submission.checks import PathChecks
 from parallelrun_api.submission.key_claims import KeyClaims
 from parallelrun_api.submission.submissions import Accepted, Submissions
@@ -56,7 +56,7 @@ class ScheduleService:
         self._names = names
         self._computes = ComputeCatalog(root)
         self._keys = KeyClaims(root)
-        self.store = ScheduleStore(root)
+        self.store = ScheduleStore(root, shows=is_seen)
 
     def put(self, name: str, document: object, code: IO[bytes] | None) -> tuple[Revision, bool]:
         """Define a schedule, or define it anew, durably; returns it, and whether it is new.
