@@ -136,6 +136,37 @@ def test_mini_batches_are_run_and_committed(node: Callable[..., Node]) -> None:
     assert cluster.on_redis.leases() == {}
 
 
+def test_a_node_that_allows_no_more_threads_joins_later_and_keeps_nothing_open(
+    node: Callable[..., Node], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = node("def run(items): return items")
+    cluster.publish("a")
+    started, start = list[str](), threading.Thread.start
+    allowed = refusals = 0
+
+    def starts(thread: threading.Thread) -> None:
+        if len(started) == allowed:
+            raise RuntimeError("can't start new thread")
+        started.append(thread.name)
+        start(thread)
+
+    cluster.job.close()
+    before = len([*Path("/proc/self/fd").iterdir()])
+    monkeypatch.setattr(threading.Thread, "start", starts)
+    while refusals == allowed:  # each of them is refused once
+        started.clear()
+        try:
+            join_job(*cluster.parts).close()
+        except BlockingIOError:
+            refusals += 1
+        assert len([*Path("/proc/self/fd").iterdir()]) == before
+        allowed += 1
+    assert started == ["code", "committer", "resources"]
+    monkeypatch.undo()
+    cluster.join()
+    assert cluster.decided(1)[0].status == "done"
+
+
 def test_how_many_workers_a_job_wants_begins_no_template(node: Callable[..., Node]) -> None:
     cluster = node("def run(items): return items", slots=2)
     orphans = Orphans()

@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
@@ -43,6 +42,7 @@ from parallelrun_agent.environments.recipe import Recipe, recipes_of
 from parallelrun_agent.users.places import advice, let_through
 from parallelrun_agent.users.worker_user import SAME_USER, WorkerUser
 from parallelrun_core.service.telemetry import logger
+from parallelrun_core.service.threads import started_thread
 from parallelrun_core.wire.outcome import Failure
 
 if TYPE_CHECKING:
@@ -290,7 +290,8 @@ class JobPython:
             if names or homes:
                 log.info("environments_removed", names=names, kept=self._max_environments, of_builders=homes)
 
-        threading.Thread(target=remove, name="prune", daemon=True).start()
+        with suppress(OSError):  # the next environment brings another attempt
+            started_thread("prune", remove)
 
     def _last_lines(self) -> list[str]:
         """The last lines of the build's output, which a package may have made long."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -15,6 +16,7 @@ from typing import Final
 from parallelrun_core import checks
 from parallelrun_core.answers.nodes import NodeCheck
 from parallelrun_core.checks.bounded import findings
+from parallelrun_core.service.threads import started_thread
 from parallelrun_core.store.nodes import NodeCheckRequest
 from parallelrun_core.wire.finding import Finding, Level, Place
 
@@ -46,8 +48,8 @@ class NodeChecks:
         """Begin to answer a request that is new."""
         if request.id != self._asked and (self._thread is None or not self._thread.is_alive()):
             self._asked = request.id
-            self._thread = threading.Thread(target=self._run, args=(request,), name="checks", daemon=True)
-            self._thread.start()
+            with suppress(OSError):  # who has asked will hear that there was no answer
+                self._thread = started_thread("checks", self._run, request)
 
     def _run(self, request: NodeCheckRequest) -> None:
         node_findings = list(map(_shortened, (*_troubles(self._place), *_readable(request.paths, self._place))))

@@ -33,6 +33,7 @@ from parallelrun_agent.node.usage import (
 )
 from parallelrun_agent.users.worker_user import SAME_USER, WorkerUser
 from parallelrun_core.folder.storage_report import RequestReport
+from parallelrun_core.service.threads import started_thread
 from parallelrun_core.untrusted.sanitize import csv_cell
 
 _FIRST_SAMPLE_S = 1.0
@@ -75,8 +76,7 @@ class ResourceMonitor:
         self._processes = ProcessTable()
         self._thread: threading.Thread | None = None
         if interval_s:
-            self._thread = threading.Thread(target=self._watch, name="resources", daemon=True)
-            self._thread.start()
+            self._thread = started_thread("resources", self._watch)
 
     def stop(self, *, takes_sample: bool = True) -> None:
         """Take a last sample, unless the first one wasn't due yet, and end.

@@ -24,6 +24,7 @@ from parallelrun_agent.permits.queue import PermitQueue, WaitingCall
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.limits.definition import Limit, limit_catalog
 from parallelrun_core.service.telemetry import logger
+from parallelrun_core.service.threads import started_thread
 from parallelrun_core.store.connection import CONNECTION_ERRORS, RedisError, connect
 from parallelrun_core.store.permits import Call, Party, Permits
 
@@ -76,18 +77,29 @@ class PermitServer:
         self._opened = 0
 
     def open(self, limits: tuple[str, ...], job_id: str, process: str) -> int:
-        """Return the descriptor that a worker inherits, of a new connection for permits of these limits."""
+        """Return the descriptor that a worker inherits, of a new connection for permits of these limits.
+
+        Raises:
+            OSError: it can't be opened for now.
+        """
+        if self._thread is None:
+            self._start()
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         self._opened += 1
         name = f"{self._node}/{job_id}/{process}/{os.getpid()}-{self._opened}"
         self._new.append(_Connection(ours, frozenset(limits), job_id, name))
-        if self._thread is None:
-            wake, self._wake_end = os.pipe()
-            self._thread = threading.Thread(target=self._run, args=(wake,), name="permits", daemon=True)
-            self._thread.start()
         os.write(self._wake_end, b"\1")
         return theirs.detach()
+
+    def _start(self) -> None:
+        wake, self._wake_end = os.pipe()
+        try:
+            self._thread = started_thread("permits", self._run, wake)
+        except OSError:
+            os.close(wake)
+            os.close(self._wake_end)
+            raise
 
     def _run(self, wake: int) -> None:
         with selectors.DefaultSelector() as selector:

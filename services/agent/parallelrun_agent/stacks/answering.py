@@ -14,6 +14,7 @@ from parallelrun_agent.workers.worker_process import WorkerProcess
 from parallelrun_core.folder.stacks import MOST_WORKERS, StacksRecord, write_stacks
 from parallelrun_core.layout import Logs
 from parallelrun_core.service.telemetry import logger
+from parallelrun_core.service.threads import started_thread
 from parallelrun_core.store.nodes import StacksRequest
 
 log = logger()
@@ -51,13 +52,14 @@ class StackAnswers:
                 signalled.append(
                     AskedWorker(process.process, process.pid, os.dup(process.pidfd), process.stacks.copy())
                 )
-        self._thread = threading.Thread(
-            target=self._answer,
-            args=(request.id, signalled, len(process_names) - len(signalled)),
-            name="stacks",
-            daemon=True,
-        )
-        self._thread.start()
+        try:
+            self._thread = started_thread(
+                "stacks", self._answer, request.id, signalled, len(process_names) - len(signalled)
+            )
+        except OSError as error:
+            log.warning("stacks_not_shown", error=str(error))
+            for worker in signalled:
+                worker.close()
 
     def close(self) -> None:
         """Write no answer any more. Nobody waits for the thread: it has descriptors of its own, and ends within some

@@ -20,6 +20,7 @@ from typing import Final
 from parallelrun_agent.staging.crash_recovery import NO_DOUBT, Doubt, doubt_of, end_doubt
 from parallelrun_agent.staging.shards import SHARDS, ShardEntry, Shards
 from parallelrun_core.service.telemetry import logger
+from parallelrun_core.service.threads import started_thread
 
 log = logger()
 
@@ -72,7 +73,7 @@ class Room:
         """The last one that was looked at."""
         self._full_until = 0.0
         self._note_at = 0.0
-        threading.Thread(target=self._look_at_all, name="stage-room", daemon=True).start()
+        started_thread("stage-room", self._look_at_all)
 
     def reserve(self, size: int) -> None:
         """Have room for so much more.

@@ -17,6 +17,7 @@ from parallelrun_agent.staging.fetching import fetch
 from parallelrun_agent.staging.room import StagingFull
 from parallelrun_agent.staging.tree import JobTree
 from parallelrun_core.service.telemetry import logger
+from parallelrun_core.service.threads import started_thread
 from parallelrun_core.storage.interface import Replaced, Version
 from parallelrun_core.storage.objects.environment import NoCredentials
 from parallelrun_core.storage.objects.trouble import Missing, StoreAway, StoreError
@@ -72,8 +73,7 @@ class SideInputs:
         self._say_at = self._report_at = 0.0
         self._lock = threading.Lock()
         self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._bring, name="side-inputs", daemon=True)
-        self._thread.start()
+        self._thread = started_thread("side-inputs", self._bring)
 
     def take_failure(self) -> Failure | None:
         """Why no worker may start; once, and again from time to time while that may still change.

@@ -25,6 +25,7 @@ from parallelrun_agent.staging.cache import StageCache
 from parallelrun_agent.staging.fetching import SMALL_BYTES, bring, take
 from parallelrun_agent.staging.room import StagingFull
 from parallelrun_agent.staging.staged import Staged, StagedObject
+from parallelrun_core.service.threads import started_thread
 from parallelrun_core.storage.objects.meters import asked_again
 from parallelrun_core.storage.objects.trouble import StoreAway
 from parallelrun_core.wire.outcome import Failure
@@ -137,6 +138,8 @@ class Stager:
                 self._later = [each for each in self._later if each[0] > now]
             fetched += self._admitted()
         self._begin(fetched)
+        if not self._threads and not self._to_do.empty():
+            self._start_threads()
 
     def _admitted(self) -> list[StagedObject]:
         """Admit those for which there is room, in their order; returns what is to be fetched for them."""
@@ -164,13 +167,11 @@ class Stager:
             self._threads += missing
         for started in range(missing):
             try:
-                threading.Thread(target=self._work, name="stage", daemon=True).start()
-            except RuntimeError:  # this node allows no more of them: fewer will do
+                started_thread("stage", self._work)
+            except OSError:  # fewer will do; if there are none, `retry` finds out when there may be one
                 with self._lock:
                     self._threads -= missing - started
-                    if self._threads:
-                        return
-                raise
+                return
 
     def _end_overdue(self, now: float) -> None:
         for token, mini_batch in self._mini_batches.items():

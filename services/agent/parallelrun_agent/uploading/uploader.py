@@ -103,7 +103,8 @@ class Uploader:
         upload = _Upload(key, process, is_rest, folder, time.monotonic())
         with self._lock:
             self._uploads[key] = upload
-        self._pool.submit(self._begin, upload)
+        with suppress(RuntimeError):  # the node allows no more threads: fewer will do, or it takes too long
+            self._pool.submit(self._begin, upload)
 
     def poll(self, now: float) -> None:
         """Give up what takes too long. For calls a few times a second."""

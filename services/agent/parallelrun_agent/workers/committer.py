@@ -21,6 +21,7 @@ from parallelrun_core.folder.record_log import RecordWriter
 from parallelrun_core.layout import PRIVATE_FOLDER
 from parallelrun_core.service import failpoints
 from parallelrun_core.service.telemetry import logger
+from parallelrun_core.service.threads import started_thread
 from parallelrun_core.wire.outcome import Outcome, encode, encode_list
 
 log = logger()
@@ -62,8 +63,7 @@ class Committer:
         self._gathering: GroupQueue[Candidate | int] = GroupQueue(GATHER_S)
         """Candidates, and behind the last ones of a part file its descriptor, which is to be closed."""
         self.hurry = self._gathering.hurry  # the agent waits for what was added
-        self._thread = threading.Thread(target=self._work, name="committer", daemon=True)
-        self._thread.start()
+        self._thread = started_thread("committer", self._work)
 
     def add(self, outcome: Outcome, part_fd: int) -> None:
         """Make this outcome durable soon. For one thread only, as all that follows."""

@@ -9,6 +9,7 @@ from typing import Final
 
 from parallelrun_core.code.stored import DamagedCode, check_snapshot
 from parallelrun_core.service.telemetry import logger
+from parallelrun_core.service.threads import started_thread
 from parallelrun_core.wire.outcome import Failure
 
 log = logger()
@@ -32,9 +33,7 @@ class JobCode:
         self._snapshot = snapshot
         self._changed = changed
         self._closed = threading.Event()
-        thread = threading.Thread(target=self._check, name="code", daemon=True)
-        thread.start()
-        thread.join(_AT_ONCE_S)
+        started_thread("code", self._check).join(_AT_ONCE_S)
 
     def take_failure(self) -> Failure | None:
         """Why no worker may start; only once."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
@@ -14,6 +13,7 @@ from parallelrun_agent.users.worker_user import WorkerUser
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.service.telemetry import logger
+from parallelrun_core.service.threads import started_thread
 from parallelrun_core.tracking.mlflow_folder import FILES, PARTS, is_plain
 from parallelrun_core.untrusted.paths import open_beneath
 
@@ -38,8 +38,7 @@ class JobTracking:
         self.variables: Mapping[str, str] = {}
         """For the environment of the workers."""
         if settings.mlflow_tracking_uri:
-            arguments = (folder, name, settings, user, changed)
-            threading.Thread(target=self._begin, args=arguments, name="mlflow", daemon=True).start()
+            started_thread("mlflow", self._begin, folder, name, settings, user, changed)
 
     def _begin(
         self, folder: JobFolder, name: str, settings: AgentSettings, user: WorkerUser, changed: Callable[[], None]
