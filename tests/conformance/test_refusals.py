@@ -261,6 +261,12 @@ def test_the_hint_for_a_missing_literal_leads_to_its_value(folder: Path) -> None
     assert not problems(pipeline, folder)
 
 
+def test_only_fields_that_a_pipeline_has_not_are_said_to_be_a_steps(folder: Path) -> None:
+    found = problems(changed(PIPELINE, tags=["a"], mini_batch_size="1"), folder)
+    assert "it is a field of the step: jobs.score.mini_batch_size" in found["/mini_batch_size"]
+    assert "field of the step" not in found["/tags"]
+
+
 def test_all_that_is_wrong_is_told_at_once(folder: Path) -> None:
     bad = changed(PIPELINE, **{"jobs.score.mini_batch_size": 5, "jobs.score.error_threshold": -7, "jobs.score.x": 1})
     assert {f"{STEP}/mini_batch_size", f"{STEP}/error_threshold", f"{STEP}/x"} <= problems(bad, folder).keys()

@@ -58,7 +58,8 @@ def logs(
         if path in _PRINTED:
             paths = [each.path for each in client.logs.list(job_id) if each.path.startswith(f"user/{path}/")]
             if not paths:
-                say(f"No worker has printed to {path}. Of a pipeline, its steps have: --step NAME")
+                of_steps = "; those of its steps may have: --step NAME" if client.jobs.get(job_id).is_pipeline else ""
+                say(f"no worker of the job has printed to {path}{of_steps}")
         chunks = chain.from_iterable(client.logs.read(job_id, each, tail=tail) for each in paths)
         if sys.stdout.isatty():
             # A character may begin in one chunk and end in the next one.

@@ -24,6 +24,7 @@ from parallelrun_core.spec.fields import NAME
 from parallelrun_core.storage.location import datastore_of
 from parallelrun_core.storage.stores import storage_of
 from parallelrun_core.storage.supported import absolute_path
+from parallelrun_core.untrusted.document import RepeatedKeys
 
 _MAX_NAMES: Final = 1000
 
@@ -110,14 +111,15 @@ def read_job_file(path: str | Path, assignments: Iterable[str] = (), names: Name
 def read_definition(definition: Mapping[str, Any] | str | Path, **changes: str) -> Iterator[tuple[Any, Path]]:
     """A document, and the folder that its relative paths start from: of its file, or else the current one.
 
-    Problems that are raised in this block get their lines in the file.
+    Problems that are raised in this block get their lines in the file. Keys that are given twice are raised at its end,
+    with these.
 
     Args:
         definition: the document, or the path of a file with it.
         changes: fields in place of the document's, unless they are empty.
 
     Raises:
-        InvalidInput: the file can't be read.
+        InvalidInput: the file can't be read, or has keys twice.
     """
     changed = {field: value for field, value in changes.items() if value}
     if isinstance(definition, Mapping):
@@ -125,13 +127,21 @@ def read_definition(definition: Mapping[str, Any] | str | Path, **changes: str) 
         return
     file = Path(definition)
     text = _text_of(file)
-    document = _document_in(text, file)
+    repeated: RepeatedKeys | None = None
+    try:
+        document = _document_in(text, file)
+    except RepeatedKeys as error:
+        document, repeated = error.document, error
     source = Source(file, text, document, [])
     try:
         yield {**document, **changed} if isinstance(document, dict) else document, file.absolute().parent
     except InvalidInput as error:
         error.replace_problems(lambda problem: problem if problem.place else source.located(problem))
+        if repeated is not None:
+            raise InvalidInput(problems=(*repeated.problems, *error.problems)) from error
         raise
+    if repeated is not None:
+        raise repeated
 
 
 def _text_of(file: Path) -> bytes:

@@ -108,6 +108,13 @@ def test_what_is_wrong_is_said_with_its_line(documents: Path, capsys: pytest.Cap
     file.write_text(MODEL.replace("mini_batch_size: 5", "mini_batch_size: five"))
     assert main(["batch-deployment", "create", "-f", str(file)]) == 2
     assert f"{file}:7: /settings/mini_batch_size" in capsys.readouterr().err
+    file.write_text(file.read_text() + "name: green\n")
+    assert main(["batch-deployment", "create", "-f", str(file)]) == 2
+    told = capsys.readouterr().err
+    assert "the key 'name' is given twice, first on line 2" in told
+    assert f"{file}:7: /settings/mini_batch_size" in told
+    file.write_text(MODEL + "name: green\n")
+    assert main(["batch-deployment", "create", "-f", str(file)]) == 2
 
 
 def test_a_pipeline_from_python_and_a_text_from_the_command_line(

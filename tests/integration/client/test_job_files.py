@@ -24,8 +24,9 @@ def test_what_was_printed_is_printed_by_its_name(api: FakeApi, capfdbinary: pyte
 
     assert capfdbinary.readouterr().out == b"0\n1\n"
     api.on("GET", "/v1/jobs/job_2/logs", Answer.of({"items": []}))
+    api.on("GET", "/v1/jobs/job_2", Answer.of({**JOB, "type": "pipeline"}))
     assert main(["job", "logs", "job_2", "stdout"]) == 0
-    assert b"No worker has printed to stdout" in capfdbinary.readouterr().err
+    assert b"has printed to stdout; those of its steps may have: --step NAME" in capfdbinary.readouterr().err
 
 
 def test_logs_are_listed_and_printed_as_they_are(api: FakeApi, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
