@@ -228,12 +228,15 @@ def test_of_several_who_take_one_name_at_once_one_gets_it_and_no_other_job_is_ma
             status, body = target.ask("GET", f"/azure/identity?resource={ML}", headers=shown_header)
             assert status == 200, body
             tokens.append(str(json.loads(body)["access_token"]))
+        done(client.put("/v1/quotas/cleo", json={"jobs": 0}))
     job = {"properties": {"jobType": "Command", "command": "true", "environmentId": "azureml:e:1"}}
+    status, refused = target.call("PUT", f"{WORKSPACE}/jobs/one_more", job, token=tokens.pop())
+    assert (status, refused["error"]["code"]) == (400, "QuotaExceeded"), "no status with which the client tries again"
 
     def submit(each: tuple[int, str]) -> int:
         return target.call("PUT", f"{WORKSPACE}/jobs/wanted{each[0]}", job, token=each[1])[0]
 
-    with ThreadPoolExecutor(9) as pool:
+    with ThreadPoolExecutor(6) as pool:
         statuses = list(pool.map(submit, [(number, token) for number in range(6) for token in tokens]))
     assert statuses.count(201) == 6, statuses
     assert len(job_ids(target.root)) == 6

@@ -16,6 +16,7 @@ from parallelrun_api.http.audit import ReadKind
 from parallelrun_api.http.errors import HttpError
 from parallelrun_api.http.problems import problem_of
 from parallelrun_api.models import Problem
+from parallelrun_api.people.quotas import QuotaExceeded
 from parallelrun_core.errors import ParallelRunError
 from parallelrun_core.store.connection import RedisError
 
@@ -80,13 +81,15 @@ def refusal(error: Exception) -> Response | None:
     problem = problem_of(error)
     if problem is None:
         return None
-    headers = {"Cache-Control": "no-store", "x-ms-error-code": _code_of(problem.status)}
+    is_over_quota = isinstance(error, QuotaExceeded)  # which a client that tries again will be, too
+    code = "QuotaExceeded" if is_over_quota else _code_of(problem.status)
+    headers = {"Cache-Control": "no-store", "x-ms-error-code": code}
     if isinstance(error, HttpError):
         headers |= error.headers
-    if problem.status in (429, 503):
+    if problem.status in (429, 503) and not is_over_quota:
         headers["Retry-After"] = "2"
-    body = json.dumps({"error": _body(problem)})
-    status = 400 if problem.status == 422 else problem.status
+    body = json.dumps({"error": {**_body(problem), "code": code}})
+    status = 400 if problem.status == 422 or is_over_quota else problem.status
     return Response(body, status_code=status, headers=headers, media_type="application/json")
 
 
