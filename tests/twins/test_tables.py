@@ -21,6 +21,7 @@ from parallelrun_worker.tables import (
     by_arrow,
     json_by_arrow,
     parquet_pages,
+    parquet_reader,
     sniffing,
     table,
     text,
@@ -122,6 +123,8 @@ def test_rows_that_are_read_from_the_beginning_of_their_page_are_found(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Without the number of rows that a page has before those of the mini-batch."""
+    monkeypatch.setattr(parquet_reader, "_SMALL_BYTES", 0)
+    pages.test_rows_of_cut_row_groups_are_those_that_pyarrow_reads(tmp_path, {})
     monkeypatch.setattr(parquet_pages, "_rows_before", always(0))
     with expect_failure():
         pages.test_rows_of_cut_row_groups_are_those_that_pyarrow_reads(tmp_path, {})

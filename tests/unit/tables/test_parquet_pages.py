@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from parallelrun_worker.tables import parquet_reader
 from parallelrun_worker.tables.compact_protocol import BINARY, I32, I64, LIST, STRUCT, Decoder, encode
 from parallelrun_worker.tables.parquet_pages import RowGroup
 from parallelrun_worker.tables.parquet_reader import ParquetReader
@@ -61,6 +62,13 @@ def decoded(table: Any) -> Any:
     )
 
 
+@pytest.fixture
+def _by_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have no row group taken for a small one, of which all is read."""
+    monkeypatch.setattr(parquet_reader, "_SMALL_BYTES", 0)
+
+
+@pytest.mark.usefixtures("_by_pages")
 @pytest.mark.parametrize("options", WRITERS, ids=str)
 def test_rows_of_cut_row_groups_are_those_that_pyarrow_reads(tmp_path: Path, options: dict[str, Any]) -> None:
     draw, path = random.Random(str(options)), str(tmp_path / "a.parquet")
@@ -108,6 +116,7 @@ class Counted:
         return file
 
 
+@pytest.mark.usefixtures("_by_pages")
 def test_the_last_rows_of_a_row_group_cost_their_pages_and_not_those_before(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     draw = random.Random(0)
@@ -117,6 +126,21 @@ def test_the_last_rows_of_a_row_group_cost_their_pages_and_not_those_before(tmp_
     assert 0 < counted.byte_count < path.stat().st_size / 10
 
 
+def test_small_row_groups_are_read_once_and_each_by_itself(tmp_path: Path) -> None:
+    path, counted = tmp_path / "a.parquet", Counted()
+    table = rows_of(random.Random(1))
+    pq.write_table(table, path, row_group_size=1000)
+    whole, reader = pq.read_table(path), ParquetReader(counted)
+    for columns in (None, ["list", "int"], ["int"]):
+        for start in range(0, ROWS, 100):
+            expected = whole.slice(start, 100)
+            assert decoded(reader.read((str(path), start, start + 100), columns)).equals(
+                decoded(expected if columns is None else expected.select(columns))
+            )
+    assert counted.byte_count < 4 * path.stat().st_size
+
+
+@pytest.mark.usefixtures("_by_pages")
 def test_nested_rows_are_decoded_once_by_a_worker_that_goes_forward(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     draw = random.Random(0)
