@@ -73,8 +73,7 @@ def test_preview_of_a_job_file_reads_as_the_job_says(capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize("key, mini_batches, told", [
-    ("shop", 2, ""), ("name", 1, "a mini-batch has all rows of the same name"),
-    ("nam", 1, "no column 'nam' to group by; did you mean 'name'?"),
+    ("shop", 2, ""), ("name", 1, ""), ("nam", 1, "no column 'nam' to group by; did you mean 'name'?"),
 ])  # fmt: skip
 def test_preview_of_a_job_with_partition_keys_counts_groups(
     key: str, mini_batches: int, told: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
@@ -88,8 +87,8 @@ def test_preview_of_a_job_with_partition_keys_counts_groups(
     job = tmp_path / "job.yml"
     job.write_text(f"entry_script: e.py\npartition_keys: [{key}]\n{inputs}\n")
     (found,) = shown(capsys, str(job))
-    assert (found["mini_batches"], found["is_complete"]) == (mini_batches, not told)
-    assert told in " ".join(found["warnings"])
+    assert (found["mini_batches"], found["is_complete"]) == (mini_batches, key == "shop")
+    assert [told in each for each in found["warnings"]] == [True for _ in filter(None, [told])]
     assert len(found["rows"]) == 4
 
 

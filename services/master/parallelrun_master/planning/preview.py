@@ -136,10 +136,8 @@ def _count(input_preview: InputPreview, spec: JobSpec, folder: Path, rule: PathR
 
 
 def _tell_of_groups(input_preview: InputPreview, plan: InputPlan) -> None:
-    """Say that mini-batches are groups of rows, and which of its keys are no columns."""
+    """Say which keys are no columns. How many groups there are is known once all rows are read."""
     input_preview.mini_batches, input_preview.is_complete = 1, False
-    grouped = f"a mini-batch has all rows of the same {', '.join(plan.keys)}"
-    input_preview.warnings.append(f"{grouped}; how many there are is known once the job has read them all")
     columns = [column.name for column in input_preview.columns]
     groupable = {*columns, *(plan.partition.names if plan.partition else ())}
     for key in plan.keys if columns else ():
