@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+from parallelrun_api.azure.outputs import keys_by_name
 from parallelrun_core.layout import job_ids
 from parallelrun_core.schedules.records import Revision
 from parallelrun_core.schedules.store import ScheduleStore
@@ -240,3 +241,12 @@ def test_of_several_who_take_one_name_at_once_one_gets_it_and_no_other_job_is_ma
         statuses = list(pool.map(submit, [(number, token) for number in range(6) for token in tokens]))
     assert statuses.count(201) == 6, statuses
     assert len(job_ids(target.root)) == 6
+
+
+def test_outputs_of_one_step_are_called_as_its_pipelines_also_in_earlier_jobs() -> None:
+    step = {"outputs": {"scores": {"value": "${{parent.outputs.result}}"}, "more": {"jobOutputType": "uri_folder"}}}
+    sent = {"jobs": {"score": step}}
+    for key in ("result", "scores"):
+        outputs: dict[str, Any] = {key: {}, "more": {}}
+        assert keys_by_name(sent, outputs, is_step=False) == {"result": key}
+        assert keys_by_name(sent, outputs, is_step=True) == {"scores": key, "more": "more"}
