@@ -76,6 +76,10 @@ def test_a_script_finds_its_model_logs_and_uploads(start: Start, job: dict[str, 
             for ending in ("txt", "ndjson", "parquet", "avro"):
                 table = Dataset.Tabular.from_delimited_files(f"rows.{ending}").to_pandas_dataframe()
                 pandas.testing.assert_frame_equal(table, frame)
+            with open("odd.jsonl", "w") as file:
+                file.write('{"id": "007", "date": "2024-01-05", "n": 18446744073709551616}\\n')
+            odd = Dataset.Tabular.from_json_lines_files("odd.jsonl").to_pandas_dataframe()
+            assert odd.to_dict("records") == [{"id": "007", "date": "2024-01-05", "n": 1 << 64}]
             return [
                 here.id, here.experiment.name, model, here.tags["team"], here.parent is None,
                 here.input_datasets["pictures"].to_path(), here.input_datasets["LIMIT"], pictures.mount().mount_point,

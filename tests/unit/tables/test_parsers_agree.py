@@ -187,3 +187,23 @@ def test_common_texts_are_left_to_the_fastest_parser(text: str, multi_line: bool
     assert len(frame) == 2
     frame.loc[0, "a"] = 7  # it is the user's own
     assert frame["a"].tolist()[0] == 7
+
+
+def test_floats_are_the_nearest_ones_with_releases_of_pandas_that_read_them_faster(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[object] = []
+    read_csv = pd.read_csv
+
+    def spied(*args: Any, float_precision: str | None = None, **named: Any) -> Any:
+        asked.append(float_precision)
+        return read_csv(*args, **named)
+
+    monkeypatch.setattr(pd, "read_csv", spied)
+    for release in ("1.5.3", "3.0.0", "3.1.1", "10.0.0"):
+        monkeypatch.setattr(pd, "__version__", release)
+        read = FAST["pandas"](
+            b"0.5\n", Schema(["a"], [{"kind": "float"}]), Grammar(",", multi_line=False), empty_as_string=False
+        )
+        assert read["a"].tolist() == [0.5]
+    assert asked == ["round_trip", "round_trip", None, None]

@@ -77,9 +77,10 @@ def _parsed(text: bytes, delimiter: str, width: int, texts: set[int], raw: set[i
     nulls: Any = [""]
     if is_marked:  # in columns that are not text, an empty text fits no more than an empty field does
         nulls = {at: [""] if at in texts else ["", _EMPTY_TEXT.decode()] for at in range(width)}
+    exact: Any = {} if _reads_floats_exactly(pd.__version__) else {"float_precision": "round_trip"}
     try:
         return pd.read_csv(
-            BytesIO(text), dtype=dict.fromkeys([*texts, *raw], object), na_values=nulls,
+            BytesIO(text), **exact, dtype=dict.fromkeys([*texts, *raw], object), na_values=nulls,
             sep=delimiter, header=None, names=range(width), index_col=False, engine="c",
             keep_default_na=False, low_memory=False, encoding="utf-8",
         )  # fmt: skip
@@ -87,6 +88,11 @@ def _parsed(text: bytes, delimiter: str, width: int, texts: set[int], raw: set[i
         raise
     except (ValueError, OverflowError):  # of which the errors of pandas' parser are a kind
         raise NotPlain from None
+
+
+def _reads_floats_exactly(release: str) -> bool:
+    """Return whether pandas makes the nearest float of a text by itself; older releases often make the next one."""
+    return tuple(map(int, release.split(".")[:2])) >= (3, 1)
 
 
 def _may_have_odd_numbers(data: bytes, grammar: Grammar) -> bool:

@@ -31,9 +31,16 @@ def with_single_returns(data: bytes, grammar: Grammar) -> bytes:
     A program that writes CR LF for each newline makes CR CR LF of a line end that was CR LF. A quoted field that may
     hold newlines keeps what it has.
     """
-    if b"\r\r\n" not in data or (grammar.multi_line and b'"' in data):
+    if b"\r\r\n" not in data:
         return data
-    return _RETURNS.sub(b"\r\n", data)
+    if not grammar.multi_line or b'"' not in data:
+        return _RETURNS.sub(b"\r\n", data)
+    text, records, start = data.decode(), [], 0
+    for end in grammar.ends(text, r"\n|\Z"):
+        record = text[start:end]
+        records.append(record.rstrip("\r\n") + "\r\n" if record.endswith("\r\r\n") else record)
+        start = end
+    return "".join(records).encode()
 
 
 def with_newlines(data: bytes, grammar: Grammar, width: int | None) -> bytes:

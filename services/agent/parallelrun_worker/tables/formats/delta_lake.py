@@ -97,6 +97,9 @@ def _with_partitions(frame: Any, path: str, plan: dict[str, Any]) -> Any:
     kinds = plan["read"]["partitions"]
     for name, kind in kinds.items():
         text = texts.get(name)
+        if text is not None and kind in ("float", "double"):
+            frame[name] = float(text)  # older releases of pandas often make the next one of it
+            continue
         column = convert(pd.Series([text] * len(frame), dtype=object), _KINDS.get(kind, STRING))
         is_far = _KINDS.get(kind) is _DATES and column.isna().any()
         frame[name] = _far_times(text, len(frame)) if text is not None and is_far else column
