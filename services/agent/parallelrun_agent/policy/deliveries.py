@@ -76,29 +76,26 @@ class Deliveries:
         if depth == 1:  # whoever is empty gets one, suspect or not
             empty = [worker for worker in workers if worker.in_flight.room(depth, now)]
             return [self._give(worker, [self.backlog.popleft()], now) for worker in empty[: len(self.backlog)]]
-        rooms = [(-room, place) for place, worker in enumerate(workers) if (room := worker.in_flight.room(depth, now))]
-        heapq.heapify(rooms)
-        most = max(1, len(self.backlog) // (_RUNS * len(workers)))
+        free = [(-room, place) for place, worker in enumerate(workers) if (room := worker.in_flight.room(depth, now))]
+        heapq.heapify(free)  # the one with the most room comes first
+        longest_run = max(1, len(self.backlog) // (_RUNS * len(workers)))
         waiting: list[Assignment] = []
         by_worker: dict[int, list[Assignment]] = {}
-        while self.backlog and rooms:
-            room, place = rooms[0]
+        while self.backlog and free:
+            minus_room, place = heapq.heappop(free)
             in_flight = workers[place].in_flight
-            run = self._unsuspected(min(most, -room))
-            remaining = len(run) + room
-            if not run:
-                suspect = self.backlog.popleft()
+            if self.backlog[0].runs_alone:
+                run, room_left = [self.backlog.popleft()], 0  # nothing may follow it
                 if in_flight:
-                    waiting.append(suspect)
-                    heapq.heappop(rooms)
+                    waiting += run
                     continue
-                run, remaining = [suspect], 0  # nothing may follow it
+            else:
+                run = self._unsuspected(min(longest_run, -minus_room))
+                room_left = -minus_room - len(run)
             in_flight.push(run, now)
             by_worker.setdefault(place, []).extend(run)
-            if remaining:
-                heapq.heapreplace(rooms, (remaining, place))
-            else:
-                heapq.heappop(rooms)
+            if room_left:
+                heapq.heappush(free, (-room_left, place))
         self.backlog.extendleft(reversed(waiting))
         return [Deliver(workers[place], assignments) for place, assignments in by_worker.items()]
 
