@@ -107,7 +107,7 @@ class _Joining:
         """Open all that the node has for the job; `opened` closes it."""
         folder, settings, node, user = self.folder, self.settings, self.node, self.user
 
-        def on_python() -> None:
+        def on_python() -> None:  # is called once all of this is there: by us below, and by the node's loop later
             if python.failure is not None:
                 reports.never_started(plans.mask.failure(python.failure))
 

@@ -27,7 +27,10 @@ from parallelrun_core.store.usage import UsageStore
 from parallelrun_core.wire.states import JobState
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from parallelrun_core.store.connection import Redis
+    from parallelrun_core.store.registry import ActiveJob
 
 log = logger()
 
@@ -124,8 +127,22 @@ class WorkFinder:
         Raises redis-py's errors, and can be repeated after one.
         """
         active = self._registry.peek()
-        jobs: list[NodeJob] = []
-        waiting: dict[str, int] = {}
+        self._note(active, now)
+        waiting = self._work_for(active, now)
+        jobs = [self._jobs[job_id] for job_id in waiting]
+        if self._jobs and self._reads_priorities.is_due(now):
+            for job_id, priority in self._registry.priorities(list(self._jobs)).items():
+                self._jobs[job_id].prioritize(priority)
+        owners = {job.owner for job in self._jobs.values() if job.owner}
+        if owners and (self._reads_quotas.is_due(now) or owners - self._quota_owners):
+            self._sharing.most_workers, self._quota_owners = self._most_workers(owners), owners
+        self._sharing.share(jobs, waiting, {each.job_id: each.sessions for each in active}, now)
+        if self._reports_use.is_due(now):
+            self._report_use()
+        self._poll_at = now + self._interval_s(now)  # sooner than it was, if there is work now
+
+    def _note(self, active: Sequence[ActiveJob], now: float) -> None:
+        """Take note of new jobs, and forget what was known of those that are not active any more."""
         active_ids = {each.job_id for each in active}
         if active_ids - self._seen:
             self._begins_until = now + _BEGINS_S
@@ -133,6 +150,11 @@ class WorkFinder:
         self._skipped.keep_only(active_ids)
         self._join_order.keep_only(active_ids - self._jobs.keys())
         self._others &= active_ids
+
+    def _work_for(self, active: Sequence[ActiveJob], now: float) -> dict[str, int]:
+        """Tell the jobs of this node how they stand, and join others; returns by job, in the order in which they are
+        active, how many mini-batches wait for any node."""
+        waiting: dict[str, int] = {}
         free_slots = self._free_slots()
         for job_id, state, ready, sessions in active:
             job = self._jobs.get(job_id)
@@ -151,18 +173,8 @@ class WorkFinder:
                 job = self._join(job_id, now, asks=decision == "ask") if decision != "wait" else None
                 free_slots -= ready if job is not None else 0
             if job is not None:
-                jobs.append(job)
                 waiting[job_id] = max(0, ready) + job.apart_count
-        if self._jobs and self._reads_priorities.is_due(now):
-            for job_id, priority in self._registry.priorities(list(self._jobs)).items():
-                self._jobs[job_id].prioritize(priority)
-        owners = {job.owner for job in self._jobs.values() if job.owner}
-        if owners and (self._reads_quotas.is_due(now) or owners - self._quota_owners):
-            self._sharing.most_workers, self._quota_owners = self._most_workers(owners), owners
-        self._sharing.share(jobs, waiting, {each.job_id: each.sessions for each in active}, now)
-        if self._reports_use.is_due(now):
-            self._report_use()
-        self._poll_at = now + self._interval_s(now)  # sooner than it was, if there is work now
+        return waiting
 
     def _most_workers(self, owners: set[str]) -> dict[str, int]:
         """Return the workers that owners with a quota may have here. Most clusters have none, and read no nodes."""
