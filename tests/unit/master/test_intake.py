@@ -6,6 +6,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
 from parallelrun_core.folder.decisions import read_decisions
 from parallelrun_core.folder.job_folder import JobFolder
 from parallelrun_core.folder.record_log import RecordWriter
@@ -30,7 +32,7 @@ class Job:
         self.job_id, self.generation = "job", 0
         led: Any = SimpleNamespace(
             folder=self.folder, ledger=self.books, queue=self,
-            log=SimpleNamespace(warning=nothing), reports=SimpleNamespace(say=nothing),
+            log=SimpleNamespace(warning=nothing, info=nothing), reports=SimpleNamespace(say=nothing),
         )  # fmt: skip
         completion: Any = SimpleNamespace(
             recorded=nothing, init_failed=lambda failure, *_: self.init_failures.append(failure)
@@ -45,6 +47,9 @@ class Job:
 
     def read_entries(self, after: bytes, *_: object, block_ms: int | None) -> list[StreamEntry]:
         return [entry for entry in self.entries if int(entry.entry_id[:-2]) > int(after[:-2])]
+
+    def announce(self, *_: object) -> None:
+        raise ConnectionError("Redis is away")
 
     def forget(self, up_to: bytes) -> None:
         pass
@@ -81,8 +86,10 @@ def init_failed(started: float) -> InitFailure:
 def test_a_failure_of_init_counts_once_also_after_redis_came_back(tmp_path: Path) -> None:
     """Or a job with few slots would be given up for failures that it never had."""
     job = Job(tmp_path)
+    job.add(failed(0), failed(1))
     job.add(init_failure=init_failed(1.0))
-    job.step()
+    with pytest.raises(ConnectionError):  # the error that is the first of its kind can't be announced
+        job.step()
     job.books.start_over()
     job.step()
     assert len(job.init_failures) == 1

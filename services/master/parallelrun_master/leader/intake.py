@@ -57,23 +57,28 @@ class Intake:
     def record(self, entries: list[StreamEntry], now: float) -> None:
         """Record these; what has been recorded for long enough becomes durable, and is trimmed."""
         outcomes = [outcome for entry in entries for outcome in entry.outcomes]
+        new_groups: list[ErrorGroup] = []
         if outcomes:
             if self.sizing is not None:
                 self.sizing.observe(outcomes)
             encoded = [entry.encoded for entry in entries if entry.outcomes]
-            self._take(*self._ledger.record(outcomes, encoded if all(encoded) else ()), now)
+            accepted, new_groups = self._ledger.record(outcomes, encoded if all(encoded) else ())
+            self._take(accepted, now)
         for entry in entries:
             if not entry.outcomes:
                 self._heed(entry, now)
+        self._announce(new_groups)  # last: Redis may be away, and none of these is read again
         self._ledger.sync_and_trim(now, at_once=not entries)
 
     def give_up(self, outcomes: Sequence[Outcome], now: float) -> None:
         """Record durably that these were lost with their nodes too often."""
         if self.sizing is not None:
             self.sizing.observe(outcomes)
-        self._take(*self._ledger.record(list(outcomes)), now)
+        accepted, new_groups = self._ledger.record(list(outcomes))
+        self._take(accepted, now)
         self._ledger.sync_and_trim(now, at_once=True)
         self.job.queue.confirm_given_up([outcome.mini_batch for outcome in outcomes])
+        self._announce(new_groups)
 
     def mend(self, now: float) -> None:
         """If entries were refused, take what agents had finished: it was in the journals before it was reported.
@@ -93,7 +98,7 @@ class Intake:
                 f"Recovered {counted(recovered, 'mini-batch')} from journals: what Redis had isn't believed."
             )
 
-    def _take(self, accepted: list[Outcome], new_groups: list[ErrorGroup], now: float) -> None:
+    def _take(self, accepted: list[Outcome], now: float) -> None:
         """Pass on what follows from new decisions."""
         self.window.decided(len(accepted))
         self.completion.recorded(now)
@@ -102,8 +107,6 @@ class Intake:
                 self.speculation.observe(outcome.run_s)
         if self.fail_fast is not None:
             self.fail_fast.observe(accepted)
-        for group in new_groups:
-            self._announce(group)
 
     def _heed(self, entry: StreamEntry, now: float) -> None:
         """Pass on what a node says of its workers."""
@@ -126,8 +129,9 @@ class Intake:
         self.job.log.warning("init_failed", node=failure.node, process=failure.process)
         self.completion.init_failed(failure, self.nodes.slots, now)
 
-    def _announce(self, group: ErrorGroup) -> None:
-        self.job.log.info("mini_batch_failed", category=group.category, message=group.message)
-        fields = {"category": group.category, "message": group.message, "traceback": group.traceback}
-        event = msgspec.json.encode({**fields, "count": group.count})
-        self.job.queue.announce("error", event)
+    def _announce(self, groups: list[ErrorGroup]) -> None:
+        for group in groups:
+            self.job.log.info("mini_batch_failed", category=group.category, message=group.message)
+            fields = {"category": group.category, "message": group.message, "traceback": group.traceback}
+            event = msgspec.json.encode({**fields, "count": group.count})
+            self.job.queue.announce("error", event)
