@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from parallelrun_core.errors import Conflict, InvalidInput
 from parallelrun_core.storage.interface import Replaced
-from parallelrun_core.storage.objects import ObjectStorage, clients, listing
+from parallelrun_core.storage.objects import ObjectStorage, clients, copying, listing
 from parallelrun_core.storage.objects.listing import PAGE
-from parallelrun_core.storage.objects.trouble import AccessDenied, Missing, StoreError
+from parallelrun_core.storage.objects.trouble import AccessDenied, Missing, StoreAway, StoreError
 from parallelrun_core.storage.objects.uploads.parts import SMALL_BYTES
 from tests.integration.storage.conftest import Bucket
 from tests.object_servers import Azurite, ObjectServer, SeaweedFS
@@ -380,3 +382,33 @@ def test_folders_that_are_listed_at_the_same_time_give_the_same(
 
     assert sorted(together) == sorted(alone)
     assert len(together) == len(keys) + 2
+
+
+def test_a_copy_that_a_machine_without_threads_breaks_off_writes_nowhere_else(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start, started = threading.Thread.start, list[threading.Thread]()
+
+    def starts(thread: threading.Thread) -> None:
+        if thread.name.startswith("copy"):
+            if started:
+                raise RuntimeError("can't start new thread")
+            started.append(thread)
+        start(thread)
+
+    bucket.put("large", b"x" * (25 << 20))
+    url = bucket.url("large")
+    copying._pool.cache_clear()
+    with monkeypatch.context() as patched, (tmp_path / "file").open("wb") as file:
+        patched.setattr(threading.Thread, "start", starts)
+        number = file.fileno()
+        with pytest.raises(StoreAway, match="can't start new thread"):
+            STORAGE.copy(url, STORAGE.version(url), number)
+    with (tmp_path / "other").open("wb") as other:
+        assert other.fileno() == number
+        copying._pool().shutdown()
+        assert os.fstat(number).st_size == 0
+    copying._pool.cache_clear()
+    with (tmp_path / "file").open("wb") as file:
+        STORAGE.copy(url, STORAGE.version(url), file.fileno())
+    assert (tmp_path / "file").read_bytes() == b"x" * (25 << 20)

@@ -6,10 +6,11 @@ of a web server is always one: it may have no tag, and then several answers coul
 
 from __future__ import annotations
 
+import errno
 import os
 from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
@@ -17,7 +18,7 @@ from parallelrun_core.storage.interface import Replaced, Version
 from parallelrun_core.storage.objects.address import address_of
 from parallelrun_core.storage.objects.clients import client_of
 from parallelrun_core.storage.objects.meters import metered
-from parallelrun_core.storage.objects.trouble import in_plain_words
+from parallelrun_core.storage.objects.trouble import StoreAway, in_plain_words
 from parallelrun_core.storage.objects.web import WebAnswer, web_get
 
 if TYPE_CHECKING:
@@ -49,16 +50,40 @@ def copy(url: str, version: Version, fd: int, part: range | None = None) -> None
         _copy_range(url, version, fd, byte_range, byte_range.start)
         return
     ranges = [byte_range[at : at + _RANGE_BYTES] for at in range(0, len(byte_range), _RANGE_BYTES)]
-    copied = [_pool().submit(_copy_range, url, version, fd, each, byte_range.start) for each in ranges]
+    file, copied = _Descriptor(os.dup(fd)), list[Future[None]]()
     try:
-        for each in copied:
-            each.result()
+        for each in ranges:
+            copied.append(_submitted(url, _copy_range_to, file, url, version, each, byte_range.start))
+        for future in copied:
+            future.result()
     finally:
-        for each in copied:
-            each.cancel()
-        for each in copied:  # none may still write once the file is given up
-            if not each.cancelled():
-                each.exception()
+        for future in copied:
+            future.cancel()
+        for future in copied:  # none may still write once the file is given up
+            if not future.cancelled():
+                future.exception()
+
+
+class _Descriptor:
+    """A descriptor that is closed once nobody has it any more: what the pool does late must not meet another file."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+
+    def __del__(self) -> None:
+        os.close(self.fd)
+
+
+def _submitted(url: str, work: Callable[..., None], *arguments: object) -> Future[None]:
+    """Have the pool do something.
+
+    Raises:
+        StoreAway: the machine allows no thread more. The pool may do it nevertheless, and nobody hears of that.
+    """
+    try:
+        return _pool().submit(work, *arguments)
+    except RuntimeError as error:
+        raise StoreAway(errno.EAGAIN, str(error), url) from error
 
 
 def whole(url: str, version: Version) -> memoryview:
@@ -68,6 +93,10 @@ def whole(url: str, version: Version) -> memoryview:
     if len(content) != version.size_bytes:
         raise Replaced(f"{url} has another size than when it was listed")
     return content
+
+
+def _copy_range_to(file: _Descriptor, url: str, version: Version, part: range, first: int) -> None:
+    _copy_range(url, version, file.fd, part, first)
 
 
 def _copy_range(url: str, version: Version, fd: int, part: range, first: int) -> None:
