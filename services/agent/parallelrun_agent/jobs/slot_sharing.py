@@ -103,7 +103,8 @@ class SlotSharing:
         shares = self._targets(jobs, demand, local)
         for job in jobs:
             job.share = Share(target=shares[job.job_id])
-        missing = reserved = 0
+        missing = 0  # slots that jobs are to have, and that are not free
+        reserved = 0  # of these, those of jobs without any worker: nobody else gets what is free beside its part
         for job in sorted(jobs, key=lambda each: _held(each) - shares[each.job_id]):
             short = min(demand.get(job.job_id, 0), shares[job.job_id] - _held(job))
             if short > 0:
