@@ -143,6 +143,7 @@ def read(made: Rendered) -> pa.Table:
     [
         (TABLE, {"a": [1, 2], "b c": ["x", "y z"]}),
         (pd.DataFrame({"c": pd.Categorical(["x", "y"])}), {"c": ["x", "y"]}),
+        (pd.DataFrame({"p": pd.period_range("2024-01", periods=2, freq="M")}), {"p": ["2024-01", "2024-02"]}),
         (pd.DataFrame({"m": [1, "x", None]}), {"m": ["1", "x", None]}),
         ([{"a": 1}, {"b": "x"}], {"a": [1, None], "b": [None, "x"]}),
         ([("f", 1), ("g", 2)], {"0": ["f", "g"], "1": [1, 2]}),
@@ -202,6 +203,8 @@ def test_tables_of_arrow_and_polars_are_tables_whose_whole_numbers_stay_whole() 
     assert render(as_rows(table.to_batches()[0]), "text").data == b"1 x\n \n"
     assert read(render(as_rows(table), "parquet")).to_pydict() == {"a": [1, None], "t": ["x", None]}
     assert as_rows(table.column("a")) == [1, None]
+    pairs = pa.table({"p": pa.array([[(1 << 60) + 1, 2], None], pa.list_(pa.int64(), 2))})
+    assert render(as_rows(pairs), "jsonl").data == b'{"p": [1152921504606846977, 2]}\n{"p": null}\n'
     nested = pa.table({"l": [[1, None], [2]], "o": [{"a": [3, None]}, None]})
     assert render(as_rows(nested), "jsonl").data == b'{"l": [1, null], "o": {"a": [3, null]}}\n{"l": [2], "o": null}\n'
     assert read(render(as_rows(nested), "parquet")).schema.types == nested.schema.types
@@ -209,6 +212,16 @@ def test_tables_of_arrow_and_polars_are_tables_whose_whole_numbers_stay_whole() 
     assert as_rows(frame) is frame
     polars = pytest.importorskip("polars")
     assert render(as_rows(polars.from_arrow(table)), "jsonl").data == render(as_rows(table), "jsonl").data
+
+
+def test_columns_of_polars_that_arrow_does_not_know_have_their_values() -> None:
+    pl = pytest.importorskip("polars")
+    objects = pl.Series([{1}, "x"], dtype=pl.Object)
+    table = pl.DataFrame({"o": objects, "n": [1, None], "big": pl.Series([1 << 100, None], dtype=pl.Int128)})
+    lines = [{"o": "{1}", "n": 1, "big": 1 << 100}, {"o": "x", "n": None, "big": None}]
+    assert [json.loads(line) for line in render(as_rows(table), "jsonl").data.splitlines()] == lines
+    assert as_rows(objects) == [{1}, "x"]
+    assert as_rows(table["big"]) == [1 << 100, None]
 
 
 def test_no_row_is_no_byte() -> None:

@@ -10,6 +10,8 @@ _NO_TEXTS = (
     "zip", "list_iterator", "tuple_iterator", "module", "memoryview", "DataFrame", "Series",
 )  # fmt: skip
 """Types whose values have no text, or one that leaves out most of what is in them."""
+_UNKNOWN_TO_ARROW = ("Object", "Int128", "UInt128")
+"""Polars' types of columns that it hands over to Arrow as addresses, or not at all."""
 
 
 class BadReturn(Exception):
@@ -131,12 +133,31 @@ def as_rows(returned: Any) -> Any:
     """
     library = type(returned).__module__.partition(".")[0]
     if library == "polars" and hasattr(returned, "to_arrow"):
+        types = getattr(returned, "schema", None) or {"": returned.dtype}
+        foreign = [name for name, type_ in types.items() if str(type_) in _UNKNOWN_TO_ARROW]
+        if foreign:
+            return _frame_with(returned, foreign) if hasattr(returned, "schema") else returned.to_list()
         returned, library = returned.to_arrow(), "pyarrow"
     if library != "pyarrow":
         return returned
     if hasattr(returned, "column_names"):
         return _frame_of(returned)
     return returned.to_pylist() if hasattr(returned, "to_pylist") and hasattr(returned, "type") else returned
+
+
+def _frame_with(table: Any, foreign: list[str]) -> Any:
+    """A table of Polars as a DataFrame, some columns of which come as Python's own objects."""
+    import pandas as pd
+
+    names = table.columns
+    frame = (
+        _frame_of(table.drop(foreign).to_arrow())
+        if len(foreign) < len(names)
+        else pd.DataFrame(index=range(len(table)))
+    )
+    for name in foreign:
+        frame.insert(names.index(name), name, pd.Series(table[name].to_list(), dtype=object))
+    return frame
 
 
 def _frame_of(table: Any) -> Any:

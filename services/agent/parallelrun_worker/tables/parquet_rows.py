@@ -105,7 +105,8 @@ def holds(column: Any, is_such: Callable[[Any], bool]) -> bool:
     elif isinstance(inner, pa.MapArray):
         parts = [inner.keys, inner.items]
     else:
-        parts = [inner.flatten()]
+        # A null among lists of one length has values, too: nulls.
+        parts = [inner.values if pa.types.is_fixed_size_list(inner.type) else inner.flatten()]
     return any(is_such(part) or holds(part, is_such) for part in parts)
 
 

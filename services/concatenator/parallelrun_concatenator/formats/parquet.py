@@ -105,10 +105,16 @@ def _cast(column: Any, to: pa.DataType) -> Any:
     if column.type == to:
         return column
     try:
-        if to != pa.string() or not pa.types.is_binary(column.type):  # whose bytes may be a text by chance
+        if to != pa.string() or not _is_of_bytes(column.type):
             return column.cast(to)
     except CONFLICTS:
         if to != pa.string():
             raise
     # Arrow can't cast nested values to text.
     return pa.array([None if value is None else str(value) for value in column.to_pylist()], to)
+
+
+def _is_of_bytes(kind: pa.DataType) -> bool:
+    """Return whether values are bytes, or something that is stored as such: Arrow's text of these is the bytes."""
+    kind = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
+    return any(is_one(kind) for is_one in (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary))

@@ -107,7 +107,10 @@ def _exact(pa: Any, column: Any) -> Any:
     """
     values = _objects(column)
     if values is None:
-        return pa.array(column, from_pandas=True)
+        array = pa.array(column, from_pandas=True)
+        if getattr(array.type, "extension_name", "").startswith("pandas."):  # a period, which others read as a number
+            raise pa.ArrowTypeError("only pandas knows this type")
+        return array
     if any(type_.__name__ == "datetime64" for type_ in set(map(type, values))):
         column = values = _with_dates(values)
     if may_mix_numpy_times(values):
