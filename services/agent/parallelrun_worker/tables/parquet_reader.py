@@ -19,7 +19,7 @@ from parallelrun_worker.tables.parquet_rows import is_text
 from parallelrun_worker.tables.table_format import Open, Piece
 
 _BATCH_ROWS = 1 << 16
-_LEAST_BATCH_ROWS = 1 << 10
+_LEAST_BATCH_ROWS = 1 << 6
 _BUFFER_BYTES = 1 << 20
 _SMALL_BYTES = 16 << 20
 _ODD = (OSError, ValueError, LookupError, TypeError, AttributeError, NotImplementedError, RecursionError)
