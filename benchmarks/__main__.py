@@ -33,6 +33,7 @@ BENCHMARKS = {
     "concatenation": "segments into one output, compared with `cat`",
     "thousand_nodes": "a thousand simulated nodes against one Redis and one leader",
     "table": "large tables, counted and added up, compared with pandas: speed, memory",
+    "frames": "a table with one more column, returned as DataFrames, beside DataFrame.to_csv",
     "parquet": "large Parquet files, in row groups of many rows and of few, beside pyarrow into pandas",
     "jsonl": "a large file of JSON lines, beside pandas and pyarrow",
     "arrow": "reading of tables in each form that run() may have, beside bare loops: CPU of one process",

@@ -8,6 +8,7 @@ from typing import Any
 from parallelrun_worker.rows import RowRenderer
 from parallelrun_worker.rows.returned import Rendered, column_names, kind_of
 from parallelrun_worker.rows.returned_objects import MARK
+from parallelrun_worker.rows.text_columns import lines_of
 
 HEADER_LENGTH = struct.Struct("<I")
 """Before the rows of each segment of a job with a header: how long the header is that follows; 0: there is none."""
@@ -47,6 +48,9 @@ class Lines(RowRenderer):
         written = table
         if self._safe:
             written = table.map(_on_one_line) if hasattr(table, "map") else table.applymap(_on_one_line)
+        content = lines_of(written, self._separator)
+        if content is not None:
+            return content, 0, 0
         text = self._quoted(written.to_csv(sep=self._separator, header=False, index=False))
         shortened = 0
         has_addresses = self._objects is not None and MARK in text
