@@ -173,6 +173,8 @@ def test_a_command() -> None:
         "limits": {"timeout": 5400},
         "identity": {"type": "aml_token"},
     }
+    named = {"jobType": "Command", "command": "ls > ${{ outputs.default }}/x", "outputs": {"default": {"uri": "/o"}}}
+    assert document_of(named)["outputs"] == {"default": {"path": "/o"}}, "its user has one of this name"
 
 
 @pytest.mark.parametrize("kind", ["AutoML", "Sweep", "Spark", "", "Labeling"])

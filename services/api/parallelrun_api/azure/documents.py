@@ -39,6 +39,8 @@ _GROUPS: Final = (
 )
 """Fields of fields, in which the client sends null for what is not set."""
 _DEFAULT_OUTPUT: Final = "default"
+"""What the client sends as an output of each command; one of its user's is in the command."""
+_DEFAULT_USED: Final = re.compile(r"\$\{\{\s*outputs\.default\s*\}\}", re.IGNORECASE)
 _LOCAL: Final = "local"
 _IS_LOCAL: Final = "IsLocal"
 """What the client sends among the properties of a command's resources in place of `compute: local`."""
@@ -99,7 +101,9 @@ def _pipeline(sent: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _command(sent: Mapping[str, Any]) -> dict[str, Any]:
-    outputs = {name: output for name, output in _outputs(sent.get("outputs")).items() if name != _DEFAULT_OUTPUT}
+    outputs = _outputs(sent.get("outputs"))
+    if not _DEFAULT_USED.search(str(sent.get("command"))):
+        outputs.pop(_DEFAULT_OUTPUT, None)
     resources = _mapping(sent.get("resources"), "resources")
     limits = _mapping(sent.get("limits"), "limits")
     timeout = limits.get("timeout")
