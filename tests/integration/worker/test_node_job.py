@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from parallelrun_agent.jobs.joining import join_job
@@ -21,6 +22,7 @@ from parallelrun_agent.policy.commands import NextTurn
 from parallelrun_agent.settings import AgentSettings
 from parallelrun_agent.staging.place import StagePlace
 from parallelrun_agent.workers.gpus import GpuPool
+from parallelrun_agent.workers.job_code import JobCode
 from parallelrun_agent.workers.orphans import Orphans
 from parallelrun_agent.workers.templates import WorkerTemplates
 from parallelrun_core.code import snapshots
@@ -165,6 +167,21 @@ def test_a_node_that_allows_no_more_threads_joins_later_and_keeps_nothing_open(
     monkeypatch.undo()
     cluster.join()
     assert cluster.decided(1)[0].status == "done"
+
+
+def test_damage_to_code_whose_name_is_not_utf_8_can_be_reported(tmp_path: Path) -> None:
+    code, name = tmp_path / "code-folder", os.fsdecode(b"caf\xe9.py")
+    code.mkdir()
+    (code / name).touch()
+    stored = code_store(tmp_path) / snapshots.snapshot_folder(code, code_store(tmp_path))
+    (stored / name).chmod(0o644)
+    (stored / name).write_text("changed")
+    known = threading.Event()
+    check = JobCode(stored, known.set)
+    assert known.wait(PATIENCE_S)
+    failure = check.take_failure()
+    assert failure is not None
+    assert b"was changed" in msgspec.json.encode(InitFailure("node", "", failure))
 
 
 def test_how_many_workers_a_job_wants_begins_no_template(node: Callable[..., Node]) -> None:

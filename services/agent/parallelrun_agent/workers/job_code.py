@@ -10,6 +10,7 @@ from typing import Final
 from parallelrun_core.code.stored import DamagedCode, check_snapshot
 from parallelrun_core.service.telemetry import logger
 from parallelrun_core.service.threads import started_thread
+from parallelrun_core.untrusted.sanitize import visible
 from parallelrun_core.wire.outcome import Failure
 
 log = logger()
@@ -63,4 +64,4 @@ class JobCode:
 
     def _fail(self, message: str) -> None:
         log.error("code_damaged", snapshot=str(self._snapshot), reason=message)
-        self._failure = Failure("CODE_DAMAGED", message)
+        self._failure = Failure("CODE_DAMAGED", visible(message))  # with a name that need not be UTF-8
