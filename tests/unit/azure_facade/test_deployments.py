@@ -15,6 +15,7 @@ def test_a_deployment_of_a_model() -> None:
             "model": {"referenceType": "Id", "assetId": f"{WS}/models/m/versions/1"},
             "codeConfiguration": {"codeId": f"{WS}/codes/c/versions/1", "scoringScript": "score.py"},
             "environmentId": f"{WS}/environments/e/versions/1",
+            "compute": f"{WS}/computes/gpus",
             "resources": {"instanceCount": 2, "instanceType": "gpu", "properties": {}},
             "miniBatchSize": 10,
             "maxConcurrencyPerInstance": 1,
@@ -32,6 +33,7 @@ def test_a_deployment_of_a_model() -> None:
         "model": f"azureml:{WS}/models/m/versions/1",
         "code_configuration": {"code": f"azureml:{WS}/codes/c/versions/1", "scoring_script": "score.py"},
         "environment": f"azureml:{WS}/environments/e/versions/1",
+        "compute": "azureml:gpus",
         "resources": {"instance_count": 2, "instance_type": "gpu"},
         "settings": {
             "max_concurrency_per_instance": 1,

@@ -8,6 +8,7 @@ from typing import Any, Final
 from pydantic.alias_generators import to_camel
 
 from parallelrun_api.azure.documents import in_snake_case, reference_of, resources_of, seconds_of
+from parallelrun_api.azure.ids import shortened
 from parallelrun_core.assets.site import DEFAULT_DATASTORE
 from parallelrun_core.azure.findings import Note
 from parallelrun_core.azure.invocation import SAME_IN_SPEC
@@ -56,6 +57,7 @@ def deployment_document(sent: Mapping[str, Any]) -> dict[str, Any]:
         "model": reference_of(model.get("assetId")) if isinstance(model, Mapping) else None,
         "code_configuration": _code(code) if isinstance(code, Mapping) else None,
         "environment": reference_of(sent.get("environmentId")),
+        "compute": shortened(str(sent["compute"])) if sent.get("compute") else None,
         "resources": resources_of(resources) if isinstance(resources, Mapping) else None,
         "settings": _settings(sent),
     }
