@@ -96,6 +96,25 @@ def test_path_of_which_a_part_is_no_such_number_as_the_first_keeps_it(folder: Pa
         assert not outcome.warnings
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+def test_path_with_a_date_that_nanoseconds_do_not_have_keeps_it_or_is_told(folder: Path, is_first: bool) -> None:
+    for name in ("2024/01/02", "9999/12/31"):
+        (folder / "in" / name).mkdir(parents=True)
+        (folder / "in" / name / "a.csv").write_text("v\n1\n")
+    form = {"extract_columns_from_partition_format": "{day:yyyy/MM/dd}/a.csv"}
+    for on_mismatch, far in (("keep", "9999/12/31"), ("null", None)):
+        read = {"read_delimited": {"on_mismatch": on_mismatch}}
+        inputs = {"data": {"path": str(folder / "in"), "transformations": [form, read] if is_first else [read, form]}}
+        for is_arrow in (False, True):
+            spec = read_job({"entry_script": "e.py", "inputs": inputs}, folder=folder).job
+            outcome = outcome_of(spec, folder / f"job.{on_mismatch}.{is_arrow}", is_arrow=is_arrow)
+            day, last = [row["day"] for row in outcome.rows]
+            assert (pd.Timestamp(day), None if last is pd.NaT else last) == (pd.Timestamp("2024-01-02"), far)
+            assert ["is no date in 1678 to 2261" in each for each in outcome.warnings] == (
+                [True] if far is None else []
+            )
+
+
 def test_path_with_a_leading_zero_is_told_of_json_lines(folder: Path) -> None:
     read, (warning,) = keys_of(folder, "own", ["01", "12"], "read_json_lines")
     assert read == [1, 12]

@@ -95,7 +95,6 @@ class ArrowRows:
         table = self._table
         if table.extracts_first:
             rows = self._with_path_keys(rows, path, in_front=True)
-            table.warn_of_path(path)
         if table.includes_path:
             if PATH in rows.column_names:
                 raise ValueError(PATH_TWICE)
@@ -114,6 +113,7 @@ class ArrowRows:
 
         keys = self._table.path_keys
         row = keys.add_to(pd.DataFrame(columns=rows.column_names, index=[0]), path, in_front=in_front)
+        self._table.warn_of_path(path)
         return widened(rows, row, keys.kinds() if in_front else {})
 
 

@@ -26,6 +26,7 @@ class PathKeys:
         fits_or_fails = any(step.get("on_mismatch") == "error" for step in plan["steps"] if step["step"] == EXTRACT)
         self._is_strict = plan["extracts_first"] or fits_or_fails
         """A path that doesn't fit the format is an error, and columns need no column of paths."""
+        self._are_filled = self._is_strict or plan["read"].get("include_path_column") or bool(plan.get("keys"))
 
     def values_of(self, path: str) -> dict[str, str] | None:
         """The named parts of a path; None when it doesn't fit the partition format."""
@@ -50,13 +51,12 @@ class PathKeys:
         values = self.values_of(path)
         if values is None and self._is_strict:
             raise UnreadableFile(f"{path}: the path doesn't fit the partition format")
-        is_column = self._is_strict or self._plan["read"]["include_path_column"] or bool(self._plan["keys"])
         names = sorted(partition["names"], key=lambda name: name == partition["date"])  # the date comes last
         columns = {}
         for name in names:
             if name in frame.columns:
                 raise ValueError(f"the partition format names the column {name!r}, which the data have as well")
-            value = values[name] if values is not None and is_column else None
+            value = values[name] if values is not None and self._are_filled else None
             columns[name] = self._column(name, value, frame.index, in_front=in_front)
         order = [*columns, *frame.columns] if in_front else [*frame.columns, *columns]
         return type(frame)(
@@ -66,15 +66,21 @@ class PathKeys:
     def _column(self, name: str, value: str | None, index: Any, *, in_front: bool) -> Any:
         import pandas as pd
 
-        if name == self._plan["partition"]["date"]:
-            column = pd.Series([value] * len(index), index=index, dtype=object)
-            return as_dates(column, {"formats": [self._plan["partition"]["date_format"]]})
+        is_date = name == self._plan["partition"]["date"]
         one = pd.Series([value], dtype=object)
-        if in_front and value is not None:
-            one = self._read(name, value)[0]
+        if value is not None and (is_date or in_front):
+            one = self._date(value) if is_date else self._read(name, value)[0]
         column = one.repeat(len(index)).set_axis(index)
-        is_text = not in_front or self.kinds()[name]["kind"] == "string"
+        is_text = not is_date and (not in_front or self.kinds()[name]["kind"] == "string")
         return as_texts(column, text_dtype_of(self._plan)) if is_text else column
+
+    def _date(self, text: str) -> Any:
+        """The date in a path as a column of one row; its text, if it is none and the table keeps such values."""
+        import pandas as pd
+
+        column = pd.Series([text], dtype=object)
+        dates = as_dates(column, {"formats": [self._plan["partition"]["date_format"]]})
+        return column if self._keeps and dates.isna().all() else dates
 
     def _read(self, name: str, text: str) -> tuple[Any, str]:
         """A part of a path as a column of its type, of one row; and what it became there, if it isn't what it was."""
@@ -99,7 +105,11 @@ class PathKeys:
     def changed(self, path: str) -> dict[str, tuple[str, str]]:
         """The parts of a path that columns have otherwise than they stand there, each with what it became."""
         values, date = self.values_of(path) or {}, self._plan["partition"]["date"]
-        became = {name: (text, self._read(name, text)[1]) for name, text in values.items() if name != date}
+        became = {}
+        if self._are_filled and date in values:
+            became[date] = values[date], "null" if self._date(values[date]).isna().all() else ""
+        if self._plan["extracts_first"]:
+            became |= {name: (text, self._read(name, text)[1]) for name, text in values.items() if name != date}
         return {name: each for name, each in became.items() if each[1]}
 
     def typed(self, values: list[str | None]) -> dict[str, Any]:

@@ -140,21 +140,20 @@ class Table:
             frame = self.format.frame(piece)
         frame = self.dressed(frame, path, self.steps, salt_of(piece))
         if self.tail and any(step["step"] == EXTRACT for step in self.tail):
-            frame = self.path_keys.add_to(frame, path, in_front=False)
+            frame = self._extracted(frame, path, in_front=False)
         return frame
 
     def dressed(self, frame: Any, path: str, steps: list[dict[str, Any]], salt: list[int]) -> Any:
         """Rows as they were read from a file, with the columns that come from its path, after these steps."""
         if self.extracts_first:
-            frame = self.path_keys.add_to(frame, path, in_front=True)
-            self.warn_of_path(path)
+            frame = self._extracted(frame, path, in_front=True)
         if self.includes_path:
             if PATH in frame.columns:
                 raise ValueError(PATH_TWICE)
             frame.insert(0, PATH, self._paths(path, frame.index))
         for step in steps:
             if step["step"] == EXTRACT:
-                frame = self.path_keys.add_to(frame, path, in_front=False)
+                frame = self._extracted(frame, path, in_front=False)
             elif step["step"] not in COUNTING:  # the master has left out what they leave out
                 frame = self._applied(frame, step, salt, path)
         return frame
@@ -164,6 +163,12 @@ class Table:
 
         return as_texts(pd.Series([path] * len(index), index=index, dtype=object), self.format.text_dtype)
 
+    def _extracted(self, frame: Any, path: str, *, in_front: bool) -> Any:
+        """The rows of a file with columns of its path, in front of the others or behind them."""
+        frame = self.path_keys.add_to(frame, path, in_front=in_front)
+        self.warn_of_path(path)
+        return frame
+
     def warn_of_path(self, path: str) -> None:
         """Warn of what stands in a path and became something else in its column."""
         if not self._plan["read"].get("has_exact_integers"):
@@ -171,6 +176,11 @@ class Table:
         for name, (text, became) in self.path_keys.changed(path).items():
             event = f"{text!r} in the path was read as {became}, since the first paths have numbers there"
             remedy = "extract_columns_from_partition_format after the read step keeps the texts"
+            if name == self._plan["partition"]["date"]:
+                event = f"{text!r} in the path is no date in 1678 to 2261, and was read as null"
+                remedy = (
+                    "on_mismatch: keep, an option of the read step, keeps it; so does a part for each of its numbers"
+                )
             self.format.warnings.add(DataWarning("path_key", path, name, event, remedy, 1, "piece"))
 
     def _group(self, piece: Piece) -> Iterator[Any]:
