@@ -1,4 +1,4 @@
-"""Lines that Arrow makes of a DataFrame's columns are those that pandas writes row by row."""
+"""Lines that Arrow makes of a DataFrame's columns are those that pandas, or Python's encoder of JSON, makes of rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from parallelrun_worker.rows import BadReturn, json_columns, renderer
 from parallelrun_worker.rows.text_columns import lines_of
+from parallelrun_worker.tables.data_warnings import DataWarnings
 
 pytest.importorskip("pyarrow.compute")
 
@@ -109,6 +111,31 @@ def test_numbers_get_the_quotes_that_a_separator_of_theirs_asks_for(separator: s
 def test_a_field_with_a_carriage_return_is_in_quotes() -> None:
     frame = pd.DataFrame({"a": ["x\ry"] * ROWS, "b": range(ROWS)})
     assert (lines_of(frame, ",") or b"").startswith(b'"x\ry",0\n"x\ry",1\n')
+
+
+@pytest.mark.parametrize("is_plain", [True, False])
+def test_lines_of_json_are_those_of_rows_one_by_one(monkeypatch: pytest.MonkeyPatch, is_plain: bool) -> None:
+    draw = random.Random(is_plain)
+    escapes = {"escapes": lambda draw: drawn(draw, ["", "\\", '"', "\t\x00\x1f", "\x7f\u2028é", "{}", None])}
+    kinds = {**PLAIN, **escapes, "seconds": ODD["seconds"], **({} if is_plain else ODD)}
+    by_columns, by_rows = (renderer({"format": "jsonl"}, warnings=DataWarnings()) for _ in range(2))
+    frames = [pd.DataFrame({name: make(draw)}) for name, make in kinds.items()]
+    for _ in range(40):
+        names = draw.sample([*kinds], 4)
+        frames.append(
+            pd.DataFrame({f'{name} "é\\': kinds[name](draw) for name in names}, draw.sample(range(999), ROWS))
+        )
+    for frame in frames:
+        with monkeypatch.context() as patched:
+            patched.setattr(json_columns, "is_worth", lambda _: False)
+            try:
+                expected = by_rows.render(frame)
+            except (TypeError, BadReturn):  # such as complex numbers
+                continue
+        assert by_columns.render(frame) == expected, frame.dtypes
+    for frame in frames[: len(PLAIN)]:
+        has_infinity = any(dtype.kind == "f" and np.isinf(frame.to_numpy()).any() for dtype in frame.dtypes)
+        assert (json_columns.lines_of(frame, [*map(str, frame)]) is None) == has_infinity, frame.dtypes
 
 
 @pytest.mark.parametrize("make", ODD.values(), ids=ODD)

@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from parallelrun_worker.rows import RowRenderer
+from parallelrun_worker.rows import RowRenderer, json_columns
 from parallelrun_worker.rows.returned import (
     BadReturn,
     Rendered,
@@ -48,6 +48,9 @@ class JsonRows(RowRenderer):
         if kind == "table":
             names = column_names(returned)
             check_distinct(names)
+            content = json_columns.lines_of(returned, names)
+            if content is not None:
+                return Rendered(content, len(returned))
             # `strict` would shut out users whose environment has Python 3.8 or 3.9.
             rows = returned.itertuples(index=False, name=None)
             lines = [self._encoded(dict(zip(names, row))) for row in rows]  # noqa: B905
