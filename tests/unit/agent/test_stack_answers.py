@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 import time
@@ -32,6 +33,10 @@ class Worker:
         self.closed.set()
 
 
+def no_more(_: int) -> int:
+    raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+
 def test_nobody_waits_for_an_answer_that_takes_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     may_go_on, worker = threading.Event(), Worker()
 
@@ -43,6 +48,11 @@ def test_nobody_waits_for_an_answer_that_takes_long(tmp_path: Path, monkeypatch:
     user: Any = None
     processes: Any = {worker.process: worker}
     answers = StackAnswers(Logs(tmp_path), "node", code="/code", sanitize=str, user=user)
+    with monkeypatch.context() as full:
+        full.setattr(os, "dup", no_more)
+        answers.answer(StacksRequest(id="0", job_id="job"), processes)
+    assert worker.closed.is_set(), "what was opened is closed"
+    worker.closed.clear()
     answers.answer(StacksRequest(id="1", job_id="job"), processes)
     began = time.monotonic()
     answers.close()

@@ -10,6 +10,7 @@ from contextlib import suppress
 
 from parallelrun_agent.stacks.dumps import AskedWorker, stacks_of
 from parallelrun_agent.users.worker_user import WorkerUser
+from parallelrun_agent.workers.stack_memory import StackMemory
 from parallelrun_agent.workers.worker_process import WorkerProcess
 from parallelrun_core.folder.stacks import MOST_WORKERS, StacksRecord, write_stacks
 from parallelrun_core.layout import Logs
@@ -25,7 +26,7 @@ class StackAnswers:
 
     Args:
         code: the folder of the job's code.
-        shown: makes words fit to be shown. Called in another thread.
+        sanitize: makes words fit to be shown. Called in another thread.
     """
 
     def __init__(self, logs: Logs, node: str, *, code: str, sanitize: Callable[[str], str], user: WorkerUser) -> None:
@@ -46,16 +47,13 @@ class StackAnswers:
         if request.node not in ("", self._node):
             return
         process_names = [name for name in sorted(processes) if request.process in ("", name)]
-        signalled = []
-        for process in (processes[name] for name in process_names[:MOST_WORKERS]):
-            if process.stacks is not None:
-                signalled.append(
-                    AskedWorker(process.process, process.pid, os.dup(process.pidfd), process.stacks.copy())
-                )
+        signalled: list[AskedWorker] = []
         try:
-            self._thread = started_thread(
-                "stacks", self._answer, request.id, signalled, len(process_names) - len(signalled)
-            )
+            for process in (processes[name] for name in process_names[:MOST_WORKERS]):
+                if process.stacks is not None:
+                    signalled.append(_asked(process, process.stacks))
+            left_out = len(process_names) - len(signalled)
+            self._thread = started_thread("stacks", self._answer, request.id, signalled, left_out)
         except OSError as error:
             log.warning("stacks_not_shown", error=str(error))
             for worker in signalled:
@@ -79,3 +77,13 @@ class StackAnswers:
         finally:
             for worker in signalled:
                 worker.close()
+
+
+def _asked(process: WorkerProcess, stacks: StackMemory) -> AskedWorker:
+    """Return a worker by descriptors of its own: it may end meanwhile."""
+    own_stacks = stacks.copy()
+    try:
+        return AskedWorker(process.process, process.pid, os.dup(process.pidfd), own_stacks)
+    except OSError:
+        own_stacks.close()
+        raise
