@@ -60,6 +60,21 @@ def test_conversion_of_what_fits_is_told_by_no_warning(folder: Path) -> None:
     assert converted(folder, "boolean", ["true", "no way"])[0] == [True, None]
 
 
+def test_conversion_of_columns_with_types_is_the_same_beside_nulls_and_told(folder: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    values = {"t": [TIME, None, TIME], "b": [True, None, False], "l": [[1], None, []]}
+    pq.write_table(pa.table(values), folder / "a.parquet")
+    for name, kind, expected in (
+        ("t", "float", [None, None, None]), ("t", "int", [None, None, None]), ("l", "int", [None, None, None]),
+        ("b", "int", [1, None, 0]), ("b", "float", [1.0, None, 0.0]), ("l", "string", ["[1]", None, "[]"]),
+    ):  # fmt: skip
+        steps = ["read_parquet", {"convert_column_types": [{"columns": name, "column_type": kind}]}]
+        reader = Reader(folder, steps)
+        assert plain(reader.frame()[name]) == expected
+        told = [warning[0] for warning in json.loads(reader.warnings.take())]
+        assert told == (["conversion"] if expected[0] is None else [])
+
+
 def keys_of(folder: Path, form: str, names: list[str], read: str = "read_delimited") -> tuple[list[Any], list[Any]]:
     for name in names:
         (folder / name).mkdir()

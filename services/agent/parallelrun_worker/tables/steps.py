@@ -115,11 +115,13 @@ def _as_kind(column: Any, kind: dict[str, Any], values: ColumnValues | None) -> 
         return column.astype("int64" if kind["kind"] == "int" else "float64")
     if column.dtype.kind != "O" and kind["kind"] in ("bool", "datetime"):
         column = _texts_of(column)
-    if values is None or (column.dtype.kind != "O" and (kind["kind"] != "int" or _are_exact(column))):
+    if values is None or (column.dtype.kind not in "OmM" and (kind["kind"] != "int" or _are_exact(column))):
         return convert(column, kind)
     if kind["kind"] == "int" and column.dtype.kind in "iu":
         return column  # also one that has nulls, and numbers that a float hasn't
-    texts = [value if isinstance(value, str) else text_of(value) for value in as_objects(column)]
+    is_number = kind["kind"] in ("int", "float")  # beside nulls, truth values are objects
+    each = (int(value) if is_number and isinstance(value, bool) else value for value in as_objects(column))
+    texts = [value if isinstance(value, str) else text_of(value) for value in each]
     values.kind = {**values.kind, **kind}
     return values.column(texts).set_axis(column.index)
 
@@ -155,6 +157,8 @@ def _dated(column: Any, date: str) -> Any:
 
 def text_of(value: Any) -> str | None:
     """A value as the reference writes it: 1.0 is 1, and times are in UTC."""
+    if getattr(value, "ndim", 0):
+        value = value.tolist()
     if value is None or value != value:  # noqa: PLR0124 - NaN is not equal to itself
         return None
     if isinstance(value, float) and value.is_integer():
