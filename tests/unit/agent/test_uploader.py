@@ -11,6 +11,7 @@ from typing import BinaryIO
 
 import pytest
 
+from parallelrun_agent.uploading import uploader
 from parallelrun_agent.uploading.uploader import Uploader
 from parallelrun_agent.users.worker_user import SAME_USER
 from parallelrun_core.storage.objects import ObjectStorage
@@ -89,17 +90,24 @@ def until(condition: Callable[[], bool], uploader: Uploader | None = None) -> No
             uploader.poll(time.monotonic())
 
 
-def test_a_try_has_not_failed_while_it_may_still_replace_what_a_later_one_writes(store: Store, tmp_path: Path) -> None:
+def test_a_try_has_not_failed_while_it_may_still_replace_what_a_later_one_writes(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uploader, "THREADS", 1)
     store.hanging = store.refused = {"a"}
-    uploads = Uploads(tmp_path / "aside", timeout_s=0.05)
+    uploads, waiting = Uploads(tmp_path / "aside", timeout_s=0.05), tmp_path / "waiting" / "0"
     uploads.begin(**{"0/a": b"1"})
     until(lambda: store.asked == ["a"])
+    waiting.mkdir(parents=True)
+    (waiting / "b").touch()
+    uploads.uploader.begin("other", "process001", waiting.parent)
     for _ in range(3):
         uploads.uploader.poll(time.monotonic() + 1)
         assert not uploads.uploader.done
     store.answers.set()
-    assert "0.05 s" in uploads.failure()
-    assert not uploads.folder.exists(), "the next try begins with an empty folder"
+    for _ in range(2):
+        assert "0.05 s" in uploads.failure()
+    assert not [*tmp_path.iterdir()], "the next try begins with an empty folder"
     uploads.close()
 
 

@@ -207,8 +207,10 @@ class Uploader:
         if not upload.given_up.is_set():
             upload.failure = failure
             upload.given_up.set()
-            if not upload.at_work:
-                self._end(upload)
+            if not upload.at_work:  # a thread removes the folder before anybody writes there again
+                upload.at_work += 1
+                with suppress(RuntimeError):  # the node allows no more threads: one that there is does it
+                    self._pool.submit(self._leaves, upload)
 
     def _enters(self, upload: _Upload) -> bool:
         """Return whether this thread may begin something for an upload; if so, it says when that `_leaves` nothing
