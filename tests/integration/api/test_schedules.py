@@ -127,9 +127,11 @@ def test_a_job_that_there_is_is_made_again_with_other_inputs(
         "job": f"azureml:{job}",
         "inputs": {"data": {"path": str(other)}},
         "tags": {"a": "b"},
+        "compute": "azureml:other",
     }
     made = api.put("/v1/schedules/again", json=document(site, create_job=created))
     assert made.status_code == 201, made.text
+    assert "/create_job/compute: it stays as that job has it" in made.json()["job"]["notes"]
     again = api.post("/v1/schedules/again:trigger").json()
     assert again["spec"]["inputs"]["data"]["path"] == str(other)
     assert again["spec"]["tags"] == {"a": "b"}

@@ -38,9 +38,8 @@ log = telemetry.logger()
 
 _LIKE: Final = "/create_job"
 _LABELS: Final = {"display_name": "name", "description": "description", "tags": "tags"}
-_WITHOUT_EFFECT: Final = (
-    "$schema", "compute", "experiment_name", "identity", "properties", "services", "settings",
-)  # fmt: skip
+_OF_ITS_RUN: Final = ("compute", "identity", "services", "settings")
+_WITHOUT_EFFECT: Final = ("$schema", "experiment_name", "properties", *_OF_ITS_RUN)
 
 
 class ScheduleService:
@@ -179,6 +178,7 @@ class ScheduleService:
                 hint = "define it again, or write the job itself below create_job"
                 raise InvalidInput.at(_LIKE, f"its compute {compute!r} was deleted", hint)
         changed = {key: value for key, value in changes.items() if key not in _WITHOUT_EFFECT and value is not None}
+        passed_over = [key for key in _OF_ITS_RUN if changes.get(key) is not None]
         prepared = msgspec.structs.replace(
             record,
             job_id="",
@@ -187,6 +187,7 @@ class ScheduleService:
             parent=None,
             places=seen_places(self._checks.places),
             owner=CURRENT.get().owner,
+            notes=[*record.notes, *(f"{_LIKE}/{key}: it stays as that job has it" for key in passed_over)],
         )
         if record.is_pipeline:
             if set(changed) - set(_LABELS):
