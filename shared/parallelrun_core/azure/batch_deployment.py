@@ -120,9 +120,11 @@ def pipeline_of(
     }
     inputs = as_mapping(pipeline.get("inputs"), location.at("inputs"), findings)
     outputs = as_mapping(pipeline.get("outputs"), location.at("outputs"), findings)
+    tags = as_mapping(pipeline.get("tags"), location.at("tags"), findings)
     return {
         **{name: value for name, value in pipeline.items() if value is not None},
         "type": "pipeline",
+        "tags": {**(deployment.tags or {}), **tags},
         "settings": {"default_compute": "azureml:local", **settings},
         "inputs": {**inputs, **(deployment.inputs or {})},
         "outputs": {**outputs, **(deployment.outputs or {})},

@@ -143,12 +143,13 @@ def test_a_deployment_of_a_pipeline_is_that_pipeline(where: str, in_a_file: bool
     (tmp_path / "steps" / "both.yml").write_text(yaml.safe_dump(PIPELINE))
     deployment = {
         "type": "pipeline", "name": "nightly", "endpoint_name": "flowers", "settings": {"force_rerun": True},
-        where: "./steps/both.yml" if in_a_file else PIPELINE,
+        "tags": {"team": "a"}, where: "./steps/both.yml" if in_a_file else PIPELINE,
     }  # fmt: skip
     given = invoked(deployment, inputs={"raw": {"path": "/raw"}, "size": "7"}, outputs={"scores": {"path": "/out"}})
     pipeline = read_job(given, folder=tmp_path).pipeline
     assert pipeline is not None
     assert (pipeline.name, pipeline.force_rerun, set(pipeline.steps)) == ("nightly", True, {"count", "score"})
+    assert pipeline.tags == {"team": "a"}
     score = pipeline.steps["score"].job
     assert (score["inputs"]["files"]["path"], score["mini_batch_size"]) == ("/raw", 7)
     assert score["code"] == str(tmp_path / ("steps/src" if in_a_file else "src"))

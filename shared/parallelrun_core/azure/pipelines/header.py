@@ -58,5 +58,5 @@ def _fields_of_a_step(document: Mapping[str, Any]) -> dict[str, str]:
         "": V2Step,
     }
     fields = {name: f"jobs.{step}.{part}{name}" for part, model in parts.items() for name in model.model_fields}
-    own = V2Pipeline.model_fields
-    return {name: f"it is a field of the step: {field}" for name, field in fields.items() if name not in own}
+    names = fields.keys() - V2Pipeline.model_fields.keys()
+    return {name: f"it is a field of the step: {fields[name]}" for name in names}
