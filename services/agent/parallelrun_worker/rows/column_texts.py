@@ -18,7 +18,7 @@ def is_worth(table: Any) -> bool:
 
 
 def odd_values() -> tuple[type[Exception], ...]:
-    """What is raised for values that Arrow doesn't have, such as a text with half a character."""
+    """Return the errors of values that Arrow doesn't have, such as a text with half a character."""
     import pyarrow as pa
 
     return (pa.ArrowException, UnicodeError, TypeError, ValueError, OverflowError)

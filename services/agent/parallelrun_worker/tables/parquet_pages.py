@@ -188,10 +188,10 @@ class RowGroup:
         source = pa.BufferReader(content + footer + len(footer).to_bytes(4, "little") + _MARK)
         dictionaries = [name] if is_repeating else None
         with pq.ParquetFile(source, read_dictionary=dictionaries, page_checksum_verification=True) as column:
-            found = column.read(use_threads=False)
-        if found.num_rows != row_count:
-            raise ValueError(f"the pages have {found.num_rows} rows, not {row_count}")
-        return found.slice(_rows_before(rows, pages), len(rows))
+            table = column.read(use_threads=False)
+        if table.num_rows != row_count:
+            raise ValueError(f"the pages have {table.num_rows} rows, not {row_count}")
+        return table.slice(_rows_before(rows, pages), len(rows))
 
     def _footer(self, name: str, row_count: int, dictionary_bytes: int, end: int) -> bytes:
         """The footer of a file of one column, whose pages are at its beginning."""

@@ -23,7 +23,7 @@ def stacked(tables: Sequence[Any]) -> Any:
 
 
 def _column(tables: Sequence[Any], name: str) -> Any:
-    """One column of all tables; where they disagree about its type, in a wider one, or else as pandas would have it."""
+    """A column of all tables. Where they disagree about its type, it has a wider one, or what pandas makes of it."""
     import pyarrow as pa
 
     parts = [

@@ -265,8 +265,8 @@ def _calculated(operation: str) -> Any:
 
 
 def _one_by_one(operate: Callable[[Any, Any], Any], *sides: Any) -> Any:
-    """What an operation makes of columns that have values of several kinds, or of one and a plain value: null where it
-    makes no sense."""
+    """The result of an operation on columns that have values of several kinds, or on one and a plain value: null where
+    it makes no sense."""
     columns = [as_objects(side) for side in sides if hasattr(side, "iloc")]
     if not columns:
         return None
