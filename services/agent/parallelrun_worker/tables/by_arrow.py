@@ -133,7 +133,9 @@ def _columns(data: bytes, schema: Schema, grammar: Grammar, values: Values | Non
 def _inexact(table: Any, data: bytes) -> list[int]:
     """The columns of floats that may not have what stands in the text."""
     inexact = [at for at, column in enumerate(table.columns) if may_be_inexact(column)]
-    with_nan = [at for at, column in enumerate(table.columns) if at not in inexact and has_nan(column)]
+    if not any(mark in data for mark in (b"N", b"A", b"(")):  # without which NaN has no other spelling
+        return inexact
+    with_nan = [at for at, column in enumerate(table.columns) if has_nan(column)]
     return [*inexact, *(with_nan if with_nan and _OTHER_NAN.search(data) else [])]
 
 
