@@ -20,16 +20,18 @@ from parallelrun_core.mltable.plan import plan_input
 from parallelrun_core.spec.fields import Input
 from parallelrun_master.planning.formats import format_of
 from parallelrun_master.planning.sources import Sources, paths_in
+from parallelrun_worker.tables.parquet_reader import ParquetReader
 from parallelrun_worker.tables.table import Table
 
 
-def frames(folder: Path, **options: Any) -> list[pd.DataFrame]:
+def frames(folder: Path, *steps: dict[str, Any], **options: Any) -> list[pd.DataFrame]:
     """What is read of each file of a table."""
-    given = Input(path=str(folder), transformations=({"read_delta_lake": options},))
+    given = Input(path=str(folder), transformations=({"read_delta_lake": options}, *steps))
     plan = plan_input("data", given, [])
     format_of(plan.kind).prepare(plan)
     fields: dict[str, Any] = {
-        "kind": plan.kind, "read": plan.read, "steps": [], "root": plan.root, "extracts_first": False, "sample": [],
+        "kind": plan.kind, "read": plan.read, "steps": plan.steps, "root": plan.root, "extracts_first": False,
+        "sample": [],
     }  # fmt: skip
     fields = json.loads(msgspec.json.encode(fields))  # as it stands in the job folder
     return [Table(fields, "").read([(path.decode(), 0, -1, True, -1)]) for path in paths_in(Sources(plan))]
@@ -65,6 +67,27 @@ def test_a_version_is_read_with_its_partition_columns(tmp_path: Path) -> None:
     assert len(rows(tmp_path, timestamp_as_of="2100-01-01T00:00:00+00:00")) == 6
     with pytest.raises(InvalidInput, match="not one of its versions"):
         rows(tmp_path, version_as_of=7)
+
+
+@pytest.mark.parametrize("step", [{"keep_columns": ["new", "k", "b"]}, {"drop_columns": ["a"]}, {"keep_columns": "k"}])
+def test_columns_that_the_first_steps_leave_are_read_alone_and_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: dict[str, Any]
+) -> None:
+    old = pd.DataFrame({"a": [1, 2, 3], "b": ["x", None, "y"], "k": ["p", "q", "q"]})
+    deltalake.write_deltalake(str(tmp_path), old, partition_by=["k"])
+    newer = old.assign(new=[0.5, 1.5, float("nan")])
+    deltalake.write_deltalake(str(tmp_path), newer, mode="append", schema_mode="merge")
+    wholes, read = frames(tmp_path, version_as_of=1), ParquetReader.read_for_frame
+
+    def without_others(reader: ParquetReader, piece: Any, columns: list[str] | None = None) -> Any:
+        assert columns is None or "a" not in columns
+        assert columns is not None or step["keep_columns"] == "k"  # which is only in paths
+        return read(reader, piece, columns)
+
+    monkeypatch.setattr(ParquetReader, "read_for_frame", without_others)
+    for frame, whole in zip(frames(tmp_path, step, version_as_of=1), wholes, strict=True):
+        pd.testing.assert_frame_equal(frame, whole[list(frame.columns)])
+        assert set(frame.columns) == (set(whole.columns) - {"a"} if "drop_columns" in step else {*step["keep_columns"]})
 
 
 def test_days_and_times_in_paths_are_there_however_far_they_are(tmp_path: Path) -> None:

@@ -38,6 +38,16 @@ def columns_left(table: Any, step: dict[str, Any]) -> list[str]:
     return chosen if step["step"] == "keep_columns" else [name for name in table.columns if name not in chosen]
 
 
+def columns_read(names: list[str], steps: list[dict[str, Any]]) -> list[str]:
+    """Return which columns of a file with these the first steps leave: all, if they leave none."""
+    remaining = NamedColumns(names)
+    for step in steps:
+        if step["step"] not in ("keep_columns", "drop_columns"):
+            break
+        remaining.columns = columns_left(remaining, step)
+    return remaining.columns or names
+
+
 def check_kept(frame: Any, step: dict[str, Any]) -> None:
     """Check that a step leaves a table any column; one missing name beside others that are there is not an error.
 

@@ -12,6 +12,7 @@ from parallelrun_worker.tables.inference import STRING, Kind
 from parallelrun_worker.tables.parquet_reader import ParquetReader
 from parallelrun_worker.tables.parquet_rows import ArrowRecords, read_streams, to_frame
 from parallelrun_worker.tables.stacking import stacked
+from parallelrun_worker.tables.steps import columns_read
 from parallelrun_worker.tables.table_format import Piece, Records, TableFormat
 from parallelrun_worker.tables.text_dtype import put_text_dtype
 
@@ -38,18 +39,29 @@ class DeltaLakeFormat(TableFormat):
     def names(self) -> list[str]:
         return list(self.options["columns"])
 
+    @cached_property
+    def _kept(self) -> list[str]:
+        """The columns of the table that the first steps leave."""
+        return columns_read(self.names(), self.plan["steps"])
+
+    def _columns(self, path: str) -> list[str] | None:
+        """The columns of a file that the first steps leave; None: all, also if these are only in its path."""
+        names = self._reader.names(path)
+        columns = [name for name in names if name in self._kept]
+        return columns if 0 < len(columns) < len(names) else None
+
     def frame(self, piece: Piece) -> Any:
-        rows, repeating = self._reader.read_for_frame(piece)
+        rows, repeating = self._reader.read_for_frame(piece, self._columns(piece[0]))
         return self._whole(rows, piece[0], repeating)
 
     def records(self, piece: Piece) -> Records:
-        return ArrowRecords(self._reader.read(piece), lambda rows: self._whole(rows, piece[0]))
+        return ArrowRecords(self._reader.read(piece, self._columns(piece[0])), lambda rows: self._whole(rows, piece[0]))
 
     def frame_of_stored(self, data: bytes, path: str, header: list[str | None]) -> Any:
         return self._whole(stacked(read_streams(data)), path)
 
     def arrow(self, piece: Piece) -> Any:
-        return self._whole_arrow(self._reader.read(piece), piece[0])
+        return self._whole_arrow(self._reader.read(piece, self._columns(piece[0])), piece[0])
 
     def arrow_of_stored(self, data: bytes, path: str, header: list[str | None]) -> Any:
         return self._whole_arrow(stacked(read_streams(data)), path)
@@ -60,14 +72,14 @@ class DeltaLakeFormat(TableFormat):
     def _whole_arrow(self, rows: Any, path: str) -> Any:
         import pandas as pd
 
-        rows = _with_missing(rows, self.options)
+        rows = _with_missing(rows, self.options, self._kept)
         row = _with_partitions(pd.DataFrame(columns=rows.column_names, index=[0]), path, self.plan)
         partitions = self.options["partitions"]
         return widened(rows, row, {name: _KINDS.get(kind, STRING) for name, kind in partitions.items()})
 
     def _whole(self, rows: Any, path: str, repeating: Collection[str] = ()) -> Any:
         is_exact = bool(self.options.get("has_exact_integers"))
-        rows = _with_missing(rows, self.options)
+        rows = _with_missing(rows, self.options, self._kept)
         frame = to_frame(rows, is_exact=is_exact, repeating=repeating, text_dtype=self.text_dtype)
         frame = _with_partitions(frame, path, self.plan)
         texts = (name for name, kind in self.options["partitions"].items() if kind not in _KINDS)
@@ -75,14 +87,15 @@ class DeltaLakeFormat(TableFormat):
         return frame
 
 
-def _with_missing(table: Any, read: dict[str, Any]) -> Any:
-    """The rows of one file of a Delta table, with nulls in the columns that are newer than the file."""
+def _with_missing(table: Any, read: dict[str, Any], kept: list[str]) -> Any:
+    """The rows of one file of a Delta table, with nulls in those of the kept columns that are newer than the file."""
     import pyarrow as pa
 
     if not read.get("schema"):  # a job of a release that did not record it
         return table
+    missing = {*kept}.difference(table.column_names, read["partitions"])
     for field in pa.ipc.read_schema(pa.py_buffer(b64decode(read["schema"]))):
-        if field.name not in table.column_names and field.name not in read["partitions"]:
+        if field.name in missing:
             table = table.append_column(field, pa.nulls(len(table), field.type))
     return table
 

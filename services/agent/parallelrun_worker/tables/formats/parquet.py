@@ -6,7 +6,7 @@ from typing import Any
 from parallelrun_worker.tables.parquet_reader import ParquetReader
 from parallelrun_worker.tables.parquet_rows import ArrowRecords, read_streams, to_frame
 from parallelrun_worker.tables.stacking import stacked
-from parallelrun_worker.tables.steps import NamedColumns, columns_left
+from parallelrun_worker.tables.steps import columns_read
 from parallelrun_worker.tables.table_format import Piece, Records, TableFormat
 from parallelrun_worker.tables.together import together
 
@@ -64,9 +64,5 @@ class ParquetFormat(TableFormat):
             raise ValueError(
                 f"two columns have the name {twice!r}, of which rows can hold one: write it with other names"
             )
-        remaining = NamedColumns(names)
-        for step in self.plan["steps"]:
-            if step["step"] not in ("keep_columns", "drop_columns"):
-                break
-            remaining.columns = columns_left(remaining, step)
-        return None if len(remaining.columns) == len(names) or not remaining.columns else remaining.columns
+        columns = columns_read(names, self.plan["steps"])
+        return None if len(columns) == len(names) else columns
