@@ -51,7 +51,7 @@ def array_of(column: Any, kind: Kind = ANY, name: str = "") -> Any:
         raise ValueError(f"column {name!r}: {problem}" if name else problem) from error
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
-    if pa.types.is_large_string(array.type) or pa.types.is_string_view(array.type):
+    if str(array.type) in ("large_string", "string_view"):  # pyarrow 15 has no function for the latter
         array = array.cast(pa.string())
     return _of_kind(array, kind)
 

@@ -67,6 +67,13 @@ def is_text(type_: Any) -> bool:
     return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_))
 
 
+def _is_nested(type_: Any) -> bool:
+    """Return what pyarrow says, which up to release 15 doesn't count lists of one length."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_nested(type_) or pa.types.is_fixed_size_list(type_))
+
+
 def _would_be_rounded(column: Any) -> bool:
     """Return whether a column has nulls, and whole numbers that a float may not have exactly."""
     import pyarrow as pa
@@ -83,7 +90,7 @@ def _has_fine_times(type_: Any, *, is_in_object: bool = False) -> bool:
     """Return whether objects or maps hold times or durations in nanoseconds, of which pyarrow makes plain numbers."""
     import pyarrow as pa
 
-    if not pa.types.is_nested(type_):
+    if not _is_nested(type_):
         is_time = pa.types.is_timestamp(type_) or pa.types.is_duration(type_)
         return is_in_object and is_time and type_.unit == "ns"
     is_in_object = pa.types.is_struct(type_) or pa.types.is_map(type_)
@@ -95,7 +102,7 @@ def holds(column: Any, is_such: Callable[[Any], bool]) -> bool:
     """Return whether a column of lists, objects or maps has a part, at any depth, of which this is true."""
     import pyarrow as pa
 
-    if not pa.types.is_nested(column.type):
+    if not _is_nested(column.type):
         return False
     inner = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(inner, pa.ChunkedArray):  # without rows
