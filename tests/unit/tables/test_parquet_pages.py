@@ -124,6 +124,12 @@ def test_the_last_rows_of_a_row_group_cost_their_pages_and_not_those_before(tmp_
     counted = Counted()
     assert len(ParquetReader(counted).read((str(path), 199_000, 200_000))) == 1000
     assert 0 < counted.byte_count < path.stat().st_size / 10
+    texts = [f"t{at % 9}" for at in range(20_000)] + [f"text {at * 7919}" for at in range(20_000)]
+    pq.write_table(pa.table({"s": texts}), path, row_group_size=20_000)
+    reader = ParquetReader()
+    for start, end in [(0, 5000), (15_000, 25_000)]:  # texts repeat in the first row group only
+        rows, _ = reader.read_for_frame((str(path), start, end))
+        assert rows.column("s").to_pylist() == texts[start:end]
 
 
 def test_small_row_groups_are_read_once_and_each_by_itself(tmp_path: Path) -> None:

@@ -153,8 +153,9 @@ class ParquetReader:
         names = whole_schema.names if columns.names is None else columns.names
         tables = []
         with suppress(*_ODD):
-            if self._group is None or self._group[0] != (file.identity, number):
-                self._group = (file.identity, number), RowGroup.of(file.source, reader, number)
+            key = (file.identity, number, columns.repeating)  # of which the reader's schema has dictionaries
+            if self._group is None or self._group[0] != key:
+                self._group = key, RowGroup.of(file.source, reader, number)
             tables.append(self._group[1].read(file.source, rows, names, columns.repeating))
         by_pages = {name for table in tables for name in table.column_names}
         others = [name for name in names if name not in by_pages]
