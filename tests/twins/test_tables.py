@@ -124,10 +124,10 @@ def test_rows_that_are_read_from_the_beginning_of_their_page_are_found(
 ) -> None:
     """Without the number of rows that a page has before those of the mini-batch."""
     monkeypatch.setattr(parquet_reader, "_SMALL_BYTES", 0)
-    pages.test_rows_of_cut_row_groups_are_those_that_pyarrow_reads(tmp_path, {})
+    pages.test_rows_of_cut_row_groups_are_those_that_pyarrow_reads(tmp_path)
     monkeypatch.setattr(parquet_pages, "_rows_before", always(0))
     with expect_failure():
-        pages.test_rows_of_cut_row_groups_are_those_that_pyarrow_reads(tmp_path, {})
+        pages.test_rows_of_cut_row_groups_are_those_that_pyarrow_reads(tmp_path)
 
 
 def test_a_quote_that_takes_in_more_than_its_field_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
