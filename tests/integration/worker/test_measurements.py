@@ -70,7 +70,7 @@ def test_what_a_mini_batch_waits_for_and_touches_is_counted(start: Start) -> Non
         harness.run(what, mini_batch=number)
     nothing, waits, touches = harness.results()
     assert nothing["voluntary_switches"] < 100
-    assert waits["voluntary_switches"] >= 300
+    assert waits["voluntary_switches"] >= 200  # a wait that is over before it begins is none
     assert touches["minor_faults"] > 16, "pages may be huge ones"
     assert all(result["major_faults"] >= 0 and result["involuntary_switches"] >= 0 for result in harness.results())
 
