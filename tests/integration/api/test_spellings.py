@@ -100,4 +100,4 @@ def test_the_python_client_gets_the_notes_of_what_it_read_itself(
     with Client(f"http://127.0.0.1:{shared_api.port}") as client:
         job = client.jobs.create(on_the_server(PIPELINE, site))
         assert any("an environment of Azure ML is not built here" in note for note in job.notes)
-        assert client.jobs.get(job.id).spec["append_row_to"] == "scores"
+        assert client.jobs.get(job.id).spec["append_row_to"] == "all_scores"
