@@ -55,7 +55,7 @@ def check_footer(footer: Any, groups: Sequence[int] | None = None) -> None:
     empty = _Empty()
     file = pq.ParquetFile(empty, metadata=footer, pre_buffer=True)  # so all extents are computed at first
     try:
-        # Threads of releases up to 25 go on when one has failed, without the file, and end the process.
+        # Threads of older releases (seen with 15 to 23) go on without the file once one has failed: the process ends.
         numbers = range(footer.num_row_groups) if groups is None else groups
         next(file.iter_batches(row_groups=numbers, use_threads=False), None)
     except OSError:
